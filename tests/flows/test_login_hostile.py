@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import socket
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import httpcore2
 import httpx2
 import pytest
 from login_servers import Door, answer_url, door, page
@@ -295,6 +297,20 @@ async def test_a_name_is_looked_up_once_and_its_address_is_the_one_connected_to(
     assert asked == ["rebinding.example"]
     with pytest.raises(ServerError, match="without encryption"):  # the second time, it is elsewhere
         await guarded.handle_async_request(request)
+
+
+async def test_certificates_are_loaded_once_for_all_exchanges_of_a_login(monkeypatch: pytest.MonkeyPatch, notes: Door):
+    load, loaded = httpcore2.default_ssl_context, list[bool]()
+
+    def count(*, _trust_env: bool = True) -> ssl.SSLContext:
+        loaded.append(_trust_env)
+        return load(_trust_env=_trust_env)
+
+    monkeypatch.setattr(httpcore2, "default_ssl_context", count)
+    guarded = GuardedTransport(notes.url)
+    for _ in range(2):
+        await guarded.handle_async_request(httpx2.Request("GET", f"{notes.origin}/register"))
+    assert loaded == [True]
 
 
 async def test_a_server_that_changes_its_address_counts_as_the_farthest(notes: Door):

@@ -7,7 +7,9 @@ Behind an HTTP proxy, the proxy looks names up, and only addresses without a nam
 from __future__ import annotations
 
 import socket
+import ssl
 from contextlib import aclosing, suppress
+from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import get_args
 from urllib.request import getproxies, proxy_bypass
@@ -36,6 +38,11 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self.last = ""
         """How the last exchange went. Quotes nothing that anybody sent."""
 
+    @cached_property
+    def _trust(self) -> ssl.SSLContext:
+        """Loading the certificates takes longer than most exchanges, of which a login has several."""
+        return httpx2.create_ssl_context()
+
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Raises ServerError for an address that may not be reached, and httpx2.HTTPError for one that is not."""
         url, proxy = request.url, find_proxy(request.url)
@@ -45,7 +52,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         try:
             with anyio.fail_after(_TOTAL_SECONDS):
                 *others, last = [_aim(request, address) for address in await self.find_addresses(url)]
-                async with httpx2.AsyncHTTPTransport(limits=limits, proxy=proxy) as transport:
+                async with httpx2.AsyncHTTPTransport(self._trust, limits=limits, proxy=proxy) as transport:
                     for each in others:
                         with suppress(httpx2.ConnectError, httpx2.ConnectTimeout):
                             return await self._read(await transport.handle_async_request(each), request)
