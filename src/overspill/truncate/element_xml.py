@@ -18,10 +18,6 @@ from overspill.truncate.shrink import Level, find_largest
 _TAG = regex(rb"""<(?:[^"'>]|"[^"]*"|'[^']*')*>""")
 
 
-class EntitiesRefused(Exception):
-    pass
-
-
 class Element(Struct, frozen=True, gc=False):
     """The byte offsets of its start tag and its end tag; for an element without end tag, `close` is where it ends."""
 
@@ -35,7 +31,7 @@ def outline_xml(text: str, limit: int, shape: Shape) -> str | None:
     try:
         source = text.encode()
         root = _parse(source)
-    except (UnicodeEncodeError, expat.ExpatError, EntitiesRefused):
+    except (ValueError, expat.ExpatError):  # it is not Unicode, not XML, or has entities
         return None
     found = find_largest(lambda level, longest: _Outline(source, level, longest, shape.head_ratio).document(root), limit, shape)
     return found[0] if found else None
@@ -63,7 +59,7 @@ def _parse(source: bytes) -> Element:
 
 
 def _refuse(*_: object) -> NoReturn:
-    raise EntitiesRefused
+    raise ValueError("it has entities")
 
 
 class _Outline(Struct, frozen=True):
