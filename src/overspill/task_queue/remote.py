@@ -80,7 +80,7 @@ class RemoteTools:
     def __init__(self, queue: Queue, group: SessionGroup, keep: KeepArguments, settings: Settings) -> None:
         self.is_leaving = False
         """Whether the session is ending. Background jobs then keep running on their workers."""
-        self._queue = queue
+        self._queue, self.close = queue, queue.close
         self._group = group
         self._keep = keep
         self._settings = settings
@@ -88,9 +88,6 @@ class RemoteTools:
 
     def find(self, name: str) -> RemoteTool:
         return RemoteTool(partial(self.run, name))
-
-    async def close(self) -> None:
-        await self._queue.close()
 
     async def cancel(self, job: str) -> bool:
         """False if the queue does not have it, or does not answer."""
