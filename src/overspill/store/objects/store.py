@@ -31,6 +31,7 @@ _UUID_CHARS = 36
 
 class ObjectStore(SharedStore[BucketLease, LiveObjectShelf]):
     seconds_between_measurements = 600.0  # measuring takes a request for each thousand objects
+    _family_of = staticmethod(family_id)
 
     def __init__(self, url: str, **given: Unpack[SharedOptions]) -> None:
         super().__init__(**given)
@@ -138,9 +139,6 @@ class ObjectStore(SharedStore[BucketLease, LiveObjectShelf]):
 
     def _make_shelf(self, session: str, name: str, hold: Hold, run: BucketLease) -> LiveObjectShelf:
         return LiveObjectShelf(self._bucket, session, self._copies, hold, run, self._names, name)
-
-    def _family_of(self, name: str) -> str:
-        return family_id(name)
 
     def _find_stored(self, held: Mapping[str, set[str]]) -> set[tuple[str, str]]:
         found: set[tuple[str, str]] = set()

@@ -83,6 +83,8 @@ class SharedStore(Generic[R, S]):
 
     seconds_between_measurements: float
     """How often everything that is kept gets measured."""
+    _family_of = staticmethod(keep.family_of)
+    """Whose limits a session of this name counts towards, and who reads it by the names of its outputs."""
 
     def __init__(
         self,
@@ -143,10 +145,6 @@ class SharedStore(Generic[R, S]):
 
     def _make_shelf(self, session: str, name: str, hold: Hold, run: R) -> S:
         raise NotImplementedError
-
-    def _family_of(self, name: str) -> str:
-        """Whose limits a session of this name counts towards, and who reads it by the names of its outputs."""
-        return keep.family_of(name)
 
     def _find_stored(self, held: Mapping[str, set[str]]) -> Container[tuple[str, str]]:
         """Which of these outputs of each session are stored."""
