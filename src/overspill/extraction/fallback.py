@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import assert_never
-
 from msgspec.structs import replace
 
 from overspill.extraction.chunks import Span
@@ -43,8 +41,6 @@ async def fall_back(
                     reason = f"{reason} {error}"
                 else:
                     return replace(found, warnings=(f"{reason} {BY_ENGINE}", *found.warnings))
-            case _:
-                assert_never(fallback)
     failed = ExtractionFailed(f"{reason} No fallback is configured. The mode truncate shows the beginning and the end.")
     failed.strategy = planned
     raise failed

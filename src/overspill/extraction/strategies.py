@@ -5,7 +5,7 @@ The type checker complains about a mode without a strategy.
 
 from __future__ import annotations
 
-from typing import Literal, assert_never
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -114,8 +114,6 @@ async def extract_by_mode(inquiry: Inquiry) -> Extraction:
                 return await extract_full_chunked(inquiry)
             case "read-grep":
                 return await extract_read_grep(inquiry)
-            case _:
-                assert_never(inquiry.mode)
     except ExtractionFailed as error:
         error.strategy = name_strategy(inquiry.mode)
         raise
