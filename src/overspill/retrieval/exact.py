@@ -41,7 +41,7 @@ def read_output(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Pag
             case "query":
                 if not asked.query:
                     raise BadRequest(retrieval.query_required("query"))
-                spell = partial(_spell_from, stored, "get_tool_output", {"mode": "query", "query": asked.query})
+                spell = partial(_spell, stored, "get_tool_output", {"mode": "query", "query": asked.query})
                 return pages.query_page(stored, asked.query, asked.from_, bound, spell)
             case _:
                 return pages.passage_page(stored, bound, partial(reading.raw, stored.reader, stored.view), _spell_slice)
@@ -60,7 +60,7 @@ def _read_slice(stored: StoredOutput, part: Slice, bound: Bound) -> Page:
     source, is_binary = (stored.reader, stored.view), stored.kept.media == "binary"
     if is_binary and part.lines is not None:
         search = {"mode": "grep", "pattern": ".", "context": 0}
-        inside = partial(_spell_from, stored, "get_tool_output", search)
+        inside = partial(_spell, stored, "get_tool_output", search)
         return pages.decoded_page(stored, parse_range("lines", part.lines), bound, _spell_slice, inside)
     if is_binary and part.start is None:
         return pages.binary_page(stored, ("get_tool_output",))
@@ -85,7 +85,7 @@ def _grep(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
     options: dict[str, object] = {"mode": "grep", "pattern": pattern}
     options |= {"context": asked.context} if asked.context != GetToolOutput("", "grep").context else {}
     options |= {"ignore_case": True} if asked.ignore_case else {}
-    return pages.grep_page(stored, search, bound, partial(_spell_from, stored, "get_tool_output", options))[0]
+    return pages.grep_page(stored, search, bound, partial(_spell, stored, "get_tool_output", options))[0]
 
 
 def read_artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Page:
@@ -97,7 +97,7 @@ def read_artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Pag
         raise BadRequest(f"{tool_name('get_artifact')} got {' and '.join(ways)}. Give one of them.")
     source, is_binary = (stored.reader, stored.view), stored.kept.media == "binary"
     if asked.query is not None:
-        spell = partial(_spell_from, stored, "get_artifact", {"query": asked.query})
+        spell = partial(_spell, stored, "get_artifact", {"query": asked.query})
         return pages.query_page(stored, asked.query, asked.from_, bound, spell)
     fetch = partial(reading.raw, *source)
     if asked.bytes is not None:
@@ -134,12 +134,9 @@ def _spell_artifact(stored: StoredOutput, range: Range) -> str:
     return _spell(stored, "get_artifact", {"bytes": f"{start}-{end - 1}"})
 
 
-def _spell_from(stored: StoredOutput, tool: str, arguments: Mapping[str, object], start: int) -> str:
-    return _spell(stored, tool, {**arguments, "from": start})
-
-
-def _spell(stored: StoredOutput, tool: str, arguments: Mapping[str, object]) -> str:
+def _spell(stored: StoredOutput, tool: str, arguments: Mapping[str, object], start: int | None = None) -> str:
     """A call, as a model would write it."""
+    arguments = arguments if start is None else {**arguments, "from": start}
     written = ", ".join(f"{name}={json.dumps(value)}" for name, value in arguments.items())
     return f'{tool_name(tool)}(id="{stored.shown_id}", {written})'
 
