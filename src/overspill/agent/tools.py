@@ -163,7 +163,7 @@ def load_function(name: str, reference: FunctionReference, files: Files | None =
     """Make a tool of a function, described by signature and docstring. Raises SettingsError if it cannot be one."""
     if not _FUNCTION_NAME.fullmatch(name) or name in TOOLS or name.startswith(PREFIX):
         raise SettingsError(
-            f"A function cannot be called {name!r}. Use at most 64 letters, digits, _ and -, and not the name of one of "
+            f"A function cannot be named {name!r}. Use at most 64 letters, digits, _ and -, and not the name of one of "
             f"Overspill's own tools."
         )
     function = reference if callable(reference) else _import_function(name, reference, {} if files is None else files)

@@ -252,7 +252,7 @@ class CallService:
         return job
 
     async def _answer_without_result(self, job: Job, call: ToolCall, settings: Settings) -> Reply:
-        """It is still running, or a worker has stored it."""
+        """The reply to a call that is still running, or whose result a worker has stored."""
         await self.settle()
         if not job.background:
             return await self._stand_in(job)

@@ -68,7 +68,7 @@ def cancel_on_signal() -> Generator[None]:
 
 
 def run_until_done(work: Callable[[], Awaitable[_Value]]) -> _Value:
-    """Run it on an event loop. If a signal ends it, exit with the code that a shell reports for that."""
+    """Run `work` on an event loop. If a signal ends it, exit with the code that a shell reports for that."""
 
     async def run() -> _Value:
         with cancel_on_signal():

@@ -221,7 +221,7 @@ class Front:
             self._state.append(line)
 
     def _replace_hub(self) -> None:
-        """The client sees whole lines only: half an answer is never passed on."""
+        """Start another hub after one has died. The client sees whole lines only: half an answer is never passed on."""
         if (code := self._act()) is not None:  # it said goodbye before it ended
             self._flush()
             raise SystemExit(code)

@@ -169,7 +169,7 @@ class _Adapter:
 
 
 def _list_functions(tool: Any) -> list[Any]:
-    """Those of a toolkit, unless it brings more than these."""
+    """The functions of a toolkit, unless it brings more than functions; otherwise the tool itself."""
     is_more = isinstance(tool, Toolkit) and (tool.async_functions or tool.instructions or tool.requires_connect)
     return [*tool.functions.values()] if isinstance(tool, Toolkit) and tool.functions and not is_more else [tool]
 

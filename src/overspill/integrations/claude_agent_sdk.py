@@ -112,7 +112,7 @@ class _Adapter:
         return {}
 
     async def replace_result(self, event: Any, id: str | None, context: Any) -> dict[str, Any]:
-        """Also lists the slow tools that have finished."""
+        """The result, and a list of slow tools that have finished."""
         session, answer = event["session_id"], {}
         run = await self._runs.find(session, session)
         if (read := read_own_result(event)) is not None:
@@ -232,7 +232,7 @@ def read_result(result: Any) -> Output:
 
 
 def write_result(reply: Reply, news: Callable[[], str]) -> Any:
-    """Also lists the slow tools that have finished meanwhile."""
+    """The result, and a list of slow tools that have finished meanwhile."""
     passed = reply.value if reply.passed and reply.original is not None else None
     if passed is not None and not isinstance(passed, CallToolResult):  # it has no place for news, which wait
         return passed

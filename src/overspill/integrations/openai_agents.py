@@ -124,7 +124,7 @@ class _Adapter:
         return _to_result(reply, run.news())
 
     def _find_run(self, context: Any) -> AgentRun:
-        """All calls of a run share one object that counts its usage, and no other run has it."""
+        """Runs are told apart by the object that counts their usage: all calls of one run share it."""
         key = id(context.usage)
         if key not in self._runs:
             self._runs[key] = self._sessions.begin_run(self._conversation(context))

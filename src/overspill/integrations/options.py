@@ -61,7 +61,7 @@ class Options(Struct, frozen=True):
         return self.session.settings if isinstance(self.session, Session | SyncSession) else self.settings or Settings()
 
     def find_key(self, conversation: str) -> str:
-        """What runs that share a session have in common. A framework's ids may have any form, so they are hashed."""
+        """The key that all runs with the same session share. It is a hash, because a framework's ids may have any form."""
         if isinstance(self.session, str):
             return self.session
         digest = hashlib.sha256(conversation.encode("utf-8", "surrogatepass")).hexdigest()

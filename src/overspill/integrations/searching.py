@@ -43,7 +43,7 @@ class Searches:
 
 
 class Searching:
-    """It is decided with the tools of the first request. Later tools are offered unchanged."""
+    """The tool search of one run. The tools of its first request decide if it is used. Later tools are offered unchanged."""
 
     def __init__(self, searches: Searches) -> None:
         self._searches, self.is_on = searches, searches.is_on

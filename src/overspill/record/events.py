@@ -280,7 +280,7 @@ def now_ms() -> int:
 
 
 def encode_events(events: Iterable[Entry]) -> bytes:
-    """As lines of a journal. A lone surrogate, such as in the name of a tool, becomes a question mark."""
+    """The lines that a journal has for these events. A lone surrogate, such as in the name of a tool, becomes a question mark."""
     try:
         return _encoder.encode_lines(events)
     except UnicodeEncodeError:

@@ -181,7 +181,7 @@ def read_quotes(shelf: Shelf) -> Quotes:
 
 
 def describe_misquotes(quotes: Mapping[Formats, Sequence[Quote]], reader: Reader) -> str:
-    """Empty if every recorded quote is still in the stored bytes, or in the text decoded from them."""
+    """Which recorded quotes are no longer in the stored bytes or the text decoded from them; empty if all are."""
     problems: list[str] = []
     for names, asked in quotes.items():
         if not names:

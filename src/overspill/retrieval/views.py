@@ -45,7 +45,7 @@ def describe_gaps(kept: Kept, text: TextView) -> list[str]:
 
 
 class TextViews:
-    """By the SHA-256 of the stored bytes. Several threads may ask for one."""
+    """Recent views of texts, by the SHA-256 of the stored bytes. Several threads may ask for one."""
 
     def __init__(self) -> None:
         self._recent: Recent[str, TextView | Decoding | NotText] = Recent(MAX_VIEW_BYTES, _weigh)

@@ -54,7 +54,7 @@ class _Types:
         self._left = _MAX_TYPES
 
     def list_fields(self, schema: Mapping[str, Any], depth: int) -> tuple[list[_Field], int]:
-        """Required ones first, and how many more there are."""
+        """The first fields, required ones before others, and how many more there are."""
         properties = as_object(schema.get("properties"))
         needed = {name for name in _as_list(schema.get("required")) if isinstance(name, str)}
         fields: list[_Field] = []

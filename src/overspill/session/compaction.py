@@ -145,7 +145,7 @@ def _find_names(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
 
 
 def _find_texts(value: object) -> Iterator[str]:
-    """The strings in a message, without those of images and files, which count otherwise."""
+    """The strings in a message. Leaves out images and files, which are counted in another way."""
     waiting = [value]
     while waiting:
         each = waiting.pop()

@@ -228,7 +228,7 @@ class Session:
 
     @property
     def jobs(self) -> SessionJobs:
-        """Its background jobs, by id."""
+        """The background jobs of the session, by id."""
         return self._life.parts_here.jobs
 
     def news(self) -> str:

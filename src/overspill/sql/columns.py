@@ -109,7 +109,7 @@ def read_types(
 
 
 def _choose(connection: Any, table: str, columns: list[str]) -> dict[str, _Chosen]:
-    """The readings that the first rows suggest and the other rows confirm."""
+    """How to read each column: what the first rows suggest, if the other rows confirm it."""
     selected = ", ".join(map(quote_name, columns))
     rows = connection.execute(f"SELECT {selected} FROM {table} LIMIT {_SAMPLED_ROWS}").fetchall()
     suggested = [

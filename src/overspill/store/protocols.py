@@ -147,8 +147,8 @@ class Store(Protocol):
         ...
 
     def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:
-        """The shelves of every run, ordered by session and so oldest first: all, or those whose name is `family`, or `family`, a
-        slash and something without a slash. For a page, only those after the session `after`, and at most `most`."""
+        """The shelves of every run, ordered by session and so oldest first. If there is a `family`, only those named `family` or
+        `family/x`, where `x` has no slash. For a page, only those after the session `after`, and at most `most`."""
         ...
 
     def find_recorded(self, ending: str) -> list[tuple[str, bytes]]:

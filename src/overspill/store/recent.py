@@ -49,7 +49,7 @@ class Recent(Generic[K, V]):
 
     @contextmanager
     def making(self, key: K) -> Generator[None]:
-        """Makes other threads that want to make the same value wait. Look it up again inside."""
+        """While one thread makes a value, others that need the same one wait here. Look it up again inside."""
         with self._lock:
             making = self._making.setdefault(key, Lock())
         try:

@@ -89,7 +89,7 @@ class MeaningRanking:
         self._vectors = np.frombuffer(b"".join(found), np.float32).reshape(len(texts), -1)
 
     def score(self, query: str) -> list[float]:
-        """By index: 1 means the same, 0 has nothing to do with it."""
+        """A score for each tool: 1 if it means the same as the query, 0 if it has nothing to do with it."""
         return (self._vectors @ load_model().encode(query)).tolist()
 
 

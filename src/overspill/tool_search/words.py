@@ -53,7 +53,7 @@ class WordRanking:
         self._count = len(tools)
 
     def score(self, query: str) -> dict[int, float]:
-        """By index, the tools that have a word of the query, or one that means nearly the same."""
+        """Scores of the tools, by index, that have a word of the query or one that means nearly the same."""
         scores: dict[int, float] = {}
         for spellings in _expand(query):
             best: dict[int, float] = {}

@@ -122,7 +122,7 @@ class SessionRecord:
 
     @property
     def title(self) -> str:
-        """Its name; otherwise, or if the name only identifies it, its client, servers and beginning."""
+        """The session's name. If it has none, or only its id, then its client, servers and beginning."""
         if self.label.name and self.label.session not in self.label.name:
             return self.label.name
         known = (", ".join(self.clients), ", ".join(self.servers) or ", ".join(islice(self.tools, 3)))

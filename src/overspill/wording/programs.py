@@ -67,13 +67,13 @@ def describe_failure(cause: str, line: int, source: str, tools: Collection[str])
     advice = next((advice for pattern, advice in INSTEAD if re.search(pattern, cause)), "")
     if unknown := re.search(r"NameError: name '([^']{1,100})' is not defined", cause):
         known = [*FUNCTIONS, *tools]
-        advice = f"{suggest_nearest(unknown[1], known)} There are: {', '.join(known[:40])}.".strip()
+        advice = f"{suggest_nearest(unknown[1], known)} Known names: {', '.join(known[:40])}.".strip()
     shown = f"  {source.strip()[:200]}" if source.strip() else ""
     return "\n".join(filter(None, [f"The program failed{f' at line {line}' * bool(line)}: {cause}", shown, advice]))
 
 
 def result(printed: str, value: str, failure: str, saved: Sequence[str], notes: Sequence[str]) -> str:
-    """What it printed and returned, unchanged. If we add words, it is in a block, which it cannot end."""
+    """What a program printed and returned, unchanged. If we add words, it goes into a block that it cannot end."""
     said = "\n".join(part for part in (printed.removesuffix("\n"), value) if part)
     if said and not failure:
         return answer(said, [f"[{note}]" for note in notes])

@@ -153,7 +153,7 @@ def timeout_reason(seconds: float) -> str:
 
 
 def unsaved_output(total_bytes: int, why: str) -> str:
-    """Added below a shortened text when nothing could be stored."""
+    """A line to add below shortened text when nothing could be stored."""
     return (
         f"[The output has {total_bytes:,} bytes. None of it was saved: {why} "
         "The part that is not shown above is lost. Call the tool again and ask for less.]"

@@ -284,7 +284,7 @@ async def test_a_mistake_in_an_agent_below_shows_before_the_first_turn(stage: St
 @pytest.mark.parametrize("name", ["tool_output", "agent__x", "no spaces", "x" * 65])
 async def test_a_function_cannot_have_a_name_of_ours_or_one_that_no_provider_takes(stage: Stage, name: str) -> None:
     stage.functions = {name: stage.functions["count"]}
-    with pytest.raises(SettingsError, match=r"^A function cannot be called"):
+    with pytest.raises(SettingsError, match=r"^A function cannot be named"):
         await stage.run(stage.write("a.ai"), scripted(report()))
 
 

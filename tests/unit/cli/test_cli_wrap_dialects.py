@@ -244,7 +244,7 @@ def test_yaml_that_would_be_written_differently_is_refused_with_the_lines_to_pas
     file = install(place, "goose", text)
     result = wrap(place, "goose")
     assert (result.code, result.out) == (2, "")
-    assert "would change in other places too. Nothing was written. Change its entries by hand." in result.err
+    assert "would change other places in it too. Nothing was written. Change its entries by hand." in result.err
     assert file.read_text() == text
     assert [each.name for each in file.parent.iterdir()] == [file.name]
     told, _, lines = result.err.partition("\n\n")
@@ -263,7 +263,7 @@ def test_toml_that_would_be_written_differently_is_refused_with_the_lines_to_pas
     file = install(place, "codex", text)
     result = wrap(place, "codex")
     assert (result.code, result.out) == (2, "")
-    assert "would change in other places too. Nothing was written. Change its entries by hand." in result.err
+    assert "would change other places in it too. Nothing was written. Change its entries by hand." in result.err
     assert file.read_text() == text
     assert [each.name for each in file.parent.iterdir()] == [file.name]
     assert "secret" not in result.err

@@ -78,7 +78,7 @@ class _Section(Paragraphs):
 
 
 def _cut_page(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
-    """Every line of the reading of a page is a paragraph, a row or a heading."""
+    """In the text that the engine makes of a page, every line is a paragraph, a row or a heading."""
     section = _Section(text, outline, _MAX_PASSAGE_BYTES)
     for line_start, line_end in skip_blank_lines(text, start, end):
         line = text[line_start:line_end]

@@ -82,7 +82,7 @@ class Known(Struct, frozen=True):
 
 
 class KnownLists:
-    """Those of one server. Without a `folder`, in memory only."""
+    """What one server listed last. Kept in memory only if there is no `folder`."""
 
     def __init__(
         self,

@@ -163,7 +163,7 @@ class Server:
         return method.split("/")[0] in handshake.capabilities
 
     async def recall(self) -> Known | None:
-        """What it answered and listed last, while it starts or rests."""
+        """While the server starts or rests: what it answered and listed last."""
         return None if self.connection or self.problem else await self.lists.load()
 
     async def list_entries(self, method: str, key: str) -> list[Raw]:

@@ -196,7 +196,7 @@ def open_document(text: str, name: str, dialect: ConfigDialect, *, is_written: b
         raise MissingPackage(f"Reading {name}", "clients") from missing
     if is_written and document.text(()) != text:
         raise UnwritableFile(
-            f"{name} is written in a form that would change in other places too. Nothing was written. Change its entries by hand."
+            f"Writing {name} would change other places in it too. Nothing was written. Change its entries by hand."
         )
     return document
 

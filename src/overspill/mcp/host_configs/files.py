@@ -148,7 +148,7 @@ def _back_up(file: ClientFile, now: datetime) -> Path:
 
 
 def fill(path: Path, fd: int, text: str, owner: tuple[int, int] = (-1, -1)) -> None:
-    """Write the whole file to disk, or remove it. It is yours, or the owner's."""
+    """Write the whole file to disk; if that fails, remove it. Unless you name an `owner`, it belongs to you."""
     with ExitStack() as undo, open(fd, "wb") as file:
         undo.callback(path.unlink)
         os.fchown(fd, *owner)

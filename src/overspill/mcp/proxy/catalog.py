@@ -145,7 +145,7 @@ class Catalog:
         return server.name in self._whole
 
     def note_change(self, server: str, method: str = "notifications/tools/list_changed") -> None:
-        """Its last list is used until it is fetched again."""
+        """Until the server's list is fetched again, its last one is used."""
         if method == "notifications/tools/list_changed":
             self._whole.discard(server)
 

@@ -106,7 +106,7 @@ class ServedClients(Struct, eq=False):
             await self.shared_sessions.give_back(self._sessions.popitem()[1])
 
     async def outlast(self, owner: ClientKey) -> None:
-        """Its client has gone: wait until its jobs have ended too."""
+        """The owner's client has gone: wait until its jobs have ended too."""
         for shared in self._sessions.values():
             shared.connected -= 1
         self.leave(owner)

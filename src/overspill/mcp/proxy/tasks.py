@@ -171,7 +171,7 @@ class RoutedTasks:
             return {"tasks": [task for server in servers.values() for task in await self._list(request, server)]}
         id = request.params.get("taskId")
         if not isinstance(id, str) or id not in self._known:
-            raise MCPError(mcp_types.INVALID_PARAMS, f"{_FAILED}this client has started none with this id.")
+            raise MCPError(mcp_types.INVALID_PARAMS, f"{_FAILED}this client has started no task with this id.")
         server, theirs, tool = self._known[id]
         request.params = {"taskId": theirs, **({"_meta": request.meta} if request.meta else {})}
         if request.method != "tasks/result":

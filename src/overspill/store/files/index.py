@@ -49,7 +49,7 @@ _EARLIER_WHOLE, _EARLIER_FILES = "whole", ("whole", "sizes", "name-")
 
 
 class IndexAway(StoreError):
-    """It cannot be used now: another process has it for too long, the disk is full, or the file system has no locks."""
+    """The index cannot be used now: another process has it for too long, the disk is full, or the file system has no locks."""
 
 
 class IndexDamaged(StoreError):

@@ -77,7 +77,7 @@ class Bucket:
         return False
 
     def replace(self, key: str, data: bytes, version: str) -> bool:
-        """False if it has changed since that version."""
+        """False if the object has changed since that version."""
         changed = (exceptions.PreconditionError, exceptions.AlreadyExistsError, FileNotFoundError)
         with self._explain(f"write to {self.url}"), suppress(*changed):
             self._objects.put(key, data, mode={"e_tag": version}, use_multipart=False)
@@ -85,7 +85,7 @@ class Bucket:
         return False
 
     def get(self, key: str) -> tuple[bytes, str] | None:
-        """Its bytes and its version, for `replace`."""
+        """The object's bytes, and its version for `replace`."""
         with self._explain(f"read from {self.url}"), suppress(FileNotFoundError):
             found = self._objects.get(key)
             return bytes(found.bytes()), str(found.meta["e_tag"])
@@ -124,8 +124,8 @@ class Bucket:
         only one caller waits for a service that accepts connections but does not answer."""
         if _used_by.setdefault("pid", os.getpid()) != os.getpid():
             raise StoreError(
-                f"Could not {doing}: this process was forked from one that had used a bucket, and the library that does so does "
-                "not survive that. Start it in another way (spawn or forkserver), or use the store only after forking."
+                f"Could not {doing}: this process was forked from one that had used a bucket, and the library for buckets does "
+                "not work after a fork. Start the process with spawn or forkserver, or use the store only after forking."
             )
         started = time.monotonic()
         if failure := self._failure:

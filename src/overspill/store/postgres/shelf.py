@@ -57,7 +57,7 @@ class PostgresSource:
         self._found: tuple[int, bool, bool] | None = None
 
     def find(self) -> tuple[int, bool, bool] | None:
-        """Its size, whether it is complete, and whether it is removed."""
+        """The output's size, whether it is complete, and whether it is removed."""
         for size, is_complete, is_removed in self._database.rows(self._doing, sql.FIND, self._key):
             self._found = size, is_complete, is_removed
             return self._found

@@ -92,7 +92,7 @@ class Callback:
 
 @asynccontextmanager
 async def open_callback(port: int) -> AsyncGenerator[Callback]:
-    """Listens at this port or, if it is taken or 0, at another."""
+    """Listens at this port, or at a free one if it is taken or 0."""
     try:
         listener = open_listener(_HOST, port)
     except SettingsError:
