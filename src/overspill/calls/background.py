@@ -45,7 +45,7 @@ class BackgroundJobs(Mapping[str, Job]):
             job.is_announced = True
 
     def finish(self, job: Job) -> Job | None:
-        """Return the job that left memory for it: the oldest that was announced to the model, otherwise the oldest."""
+        """If memory has no room for it, return the job that made room: the oldest announced to the model, or else the oldest."""
         self._finished[job.id] = job
         if len(self._finished) <= MAX_FINISHED_JOBS:
             return None

@@ -37,7 +37,7 @@ _INSTALL = (
 
 
 class ClientFiles(Struct, frozen=True):
-    """`given` is what you typed: a client's name or a path. `found` has those of the files that exist."""
+    """`given` is what you typed: a client's name or a path. `found` has the contents of the files that exist."""
 
     given: str
     client: Client | None

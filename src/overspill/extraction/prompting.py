@@ -121,7 +121,7 @@ OR_NOTHING = f"If no line has to do with the question, write {NOTHING} instead."
 
 
 class PlainPrompts(_Prompts):
-    """Its methods are those of `WrappedPrompts`."""
+    """Prompts for plain models, with the same methods as `WrappedPrompts`."""
 
     def __init__(self, document: Document, query: str, mode: ModelMode, policy: Policy) -> None:
         super().__init__(document, query, mode, policy)

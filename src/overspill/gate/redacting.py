@@ -75,7 +75,7 @@ def redact_object(redactor: Redactor, value: Any) -> Any:
 
 
 def _redact_block(redactor: Redactor, block: Block, texts: Iterator[str]) -> Block:
-    """The same block if it has no secrets. The data of images and files stays. `texts`: those of blocks, with marks."""
+    """The same block if it has no secrets. The data of images and files stays. `texts`: the texts of all blocks, with marks."""
     any_block: Any = block
     whole: Mapping[str, Any] = any_block if isinstance(block, Mapping) else json.loads(to_json(block))
     resource = cast("Mapping[str, Any]", whole.get("resource") or {})

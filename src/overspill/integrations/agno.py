@@ -228,7 +228,7 @@ def _read_result(result: Any) -> Any:
 
 
 def write_result(reply: Reply, news: Callable[[], str]) -> Any:
-    """A text also says which slow tools have finished meanwhile, because a request of agno has no place for that."""
+    """If the result is text, adds which slow tools have finished, because a request of agno has no place for that."""
     if isinstance(reply.original, ToolResult):
         return reply.value if reply.passed else reply.original.model_copy(update={"content": reply.text})
     shown = show_reply(reply)

@@ -92,7 +92,7 @@ def _call_through(original: BaseTool, run: AgentRun) -> Callable[..., Any]:
     name = sanitize_tool_name(original.name)
 
     def call(**args: Any) -> Any:
-        """A text also says which slow tools have finished meanwhile."""
+        """If the result is text, adds which slow tools have finished."""
         reply = run.call_sync(name, args, original.run)
         shown, news = functions.show_reply(reply), run.news()
         text = "\n\n".join(part for part in (shown if isinstance(shown, str) else reply.text, news) if part)

@@ -107,7 +107,7 @@ class Searching:
         return self._now.read(args, self._here.keys()) if self.is_on and name == self.call_tool else None
 
     def explain(self, name: str, args: Any, said: object) -> str:
-        """What a failed call said, with what is wrong with its arguments if that is why; otherwise empty."""
+        """If a call failed because of its arguments: what it said, and what is wrong with them. Otherwise empty."""
         why = self._now.explain(name, args) if name in self.hidden else ""
         return f"{said}\n{why}" if why else ""
 

@@ -62,7 +62,7 @@ class Cutting:
 
 
 def cut_whole(source: Source, kind: Kind) -> tuple[Text, Outline, bytes]:
-    """The reading, its records, and its padding byte. The reading is a copy only if something has to be overwritten."""
+    """The text to search, its records, and its padding byte. The text is a copy only if something has to be overwritten."""
     read = kind.read or (reading.strip_colours if source.find(COLOUR_START) >= 0 else None)
     fill = reading.find_filler(source) if read else b""
     text = read(source, len(source), fill) if read and fill else source

@@ -18,7 +18,7 @@ _LIMITS = {"min_length": "minLength", "ge": "minimum"}
 
 @cache
 def describe_arguments(arguments: type[Struct]) -> dict[str, Any]:
-    """Built once for each: reading a class's hints takes longer than the rest of a call. Do not change the result."""
+    """The schema of a class. Cached, because reading the class's hints takes longer than the rest of a call: do not change it."""
     required = [field.encode_name for field in fields(arguments) if field.required]
     closed = {"additionalProperties": False} if arguments.__struct_config__.forbid_unknown_fields else {}
     return {"type": "object", **closed, "required": required, "properties": _properties(arguments)}

@@ -133,7 +133,7 @@ class SessionParts:
         return [job.info for job in [*self.calls.jobs.pending(), *self._list_elsewhere()] if not job.done]
 
     def describe_jobs(self) -> list[JobStatus]:
-        """In a shared session, includes those of other workers."""
+        """All jobs and their states; in a shared session, also the jobs of other workers."""
         others = [describe_job(job, self.gate.settings, 0) for job in self._list_elsewhere()]
         return [*self.retrieval.statuses(), *others]
 

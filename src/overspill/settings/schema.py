@@ -71,7 +71,7 @@ def dotted_path(section: type, path: Path) -> str:
 
 
 def keys_along(section: type, path: Path) -> Iterator[Key]:
-    """The key that the path ends at, and those of the sections around it."""
+    """The keys of the sections around a path, and the key at its end."""
     field = by_spelling(section)[path[0]]
     yield field.key
     rest = path[2:] if field.named else path[1:]

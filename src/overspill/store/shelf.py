@@ -36,7 +36,7 @@ class OutputParts(Protocol):
 
 
 class BaseShelf:
-    """Without a quota, it is for reading only. Each kind of store adds how it reads, and what begins with an underscore here."""
+    """A shelf without a quota is for reading only. Each kind of store adds how to read, and the methods with an underscore."""
 
     def __init__(self, session: str, quota: OutputQuota | None = None) -> None:
         self.session = session

@@ -148,7 +148,7 @@ def is_value(text: str) -> bool:
 
 
 def find_reading(texts: Iterable[str], column: str = "") -> Reading | None:
-    """The reading for a column of text: one for all of its values, or else for nearly all."""
+    """How to read a column of text as values: a way that fits all of its texts or, failing that, nearly all."""
     return measure_values(Counter(iter(texts)), column)[0]
 
 

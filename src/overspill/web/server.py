@@ -81,7 +81,7 @@ class HttpConnection(H11Protocol):
             super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
-        """The rest of a request is invalid. It may have an answer already; otherwise, this is its only answer."""
+        """Called if the rest of a request is invalid. Answers only if the request has no answer yet."""
         if self.cycle:
             self.cycle.disconnected = True
             self.cycle.message_event.set()

@@ -85,7 +85,7 @@ def login(server: str | None, no_browser: bool, scope: str, token_env: str | Non
 @click.argument("server")
 @_token_option
 def logout(server: str, token_env: str | None) -> None:
-    """Forget the login at an MCP server, and ask the server to revoke it.
+    """Delete the login at an MCP server, and ask the server to revoke it.
 
     SERVER is the same as for overspill login.
     """

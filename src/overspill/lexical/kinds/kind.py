@@ -115,7 +115,7 @@ class Sample:
         return sum(map(bool, map(match, among))) / max(1, len(among))
 
     def _read(self, start: int, most_bytes: int = _HEAD_BYTES) -> bytes:
-        """Reads without the filler bytes of a reading."""
+        """The text between these positions, without the filler bytes that replaced tags and colours."""
         return bytes(self.data[start : min(self.end, start + most_bytes)]).translate(None, FILLERS)
 
     def _split_lines(self, sample: bytes) -> list[str]:

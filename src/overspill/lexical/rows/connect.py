@@ -228,7 +228,7 @@ class _Connector:
             groups = self._group(found)
 
     def _list_referring(self, groups: dict[int, list[int]], steps: list[Reference]) -> Iterator[int]:
-        """Some rows of each table that refer to these, and what else they refer to: the question may name them otherwise."""
+        """Some rows of each table that refer to these, and what else they refer to: a question may name them by that."""
         found: list[int] = []
         for step in steps:
             if step.source in groups and not step.is_forward:

@@ -100,7 +100,7 @@ class ShelfIndex:
     def list_labels(
         self, root: Directory, family: str = "", after: str = "", most: int | None = None
     ) -> tuple[list[tuple[Place, ShelfLabel]], list[StoreError]]:
-        """In the order of the sessions, and why others cannot be trusted. Skips sessions that are removed meanwhile."""
+        """Labels in order of their sessions, and why others cannot be trusted. Skips sessions that are removed meanwhile."""
         found, refusals = self.survey(root)
         labels: list[tuple[Place, ShelfLabel]] = []
         for each in self._families.get(family, []) if family else found.values():
@@ -215,7 +215,7 @@ class KeptFiles:
         return True
 
     def release_gone(self, quota: Quota) -> None:
-        """Includes what another process has removed, which would otherwise be freed only in that process's quota."""
+        """Free the space of outputs that are gone, even if another process removed them and freed them only in its own quota."""
         for session in quota.sessions():
             if place := self._places.get(session):
                 gone = quota.outputs(session)

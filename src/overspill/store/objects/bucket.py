@@ -120,8 +120,8 @@ class Bucket:
 
     @contextmanager
     def _explain(self, doing: str) -> Generator[None]:
-        """After one call has waited in vain, others fail immediately for a while, and then one at a time tries again. That way,
-        only one caller waits for a service that accepts connections but does not answer."""
+        """After one call has timed out, others fail immediately for a while, and then one at a time tries again. That way, only
+        one caller waits for a service that accepts connections but does not answer."""
         if _used_by.setdefault("pid", os.getpid()) != os.getpid():
             raise StoreError(
                 f"Could not {doing}: this process was forked from one that had used a bucket, and the library for buckets does "
