@@ -35,7 +35,7 @@ store_option = click.option(
     envvar=_STORE_VARIABLE,
     expose_value=False,
     callback=_note_store,
-    help="Store outputs there, and read them from there. Put a URL with a password into OVERSPILL_STORE instead.",
+    help="Store outputs at this URL, and read them there. If it contains a password, set OVERSPILL_STORE instead.",
 )
 """`command_line` adds it to the settings, so that the commands need no parameter for it."""
 

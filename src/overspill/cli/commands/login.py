@@ -30,7 +30,7 @@ _MAX_PASTED_BYTES = 16 * 1024
 _token_option = click.option(
     "--token-env",
     metavar="VARIABLE",
-    help="The login of the client whose token for overspill proxy --http is in this variable.",
+    help="Use the login of the proxy client whose token is in this environment variable.",
 )
 
 
