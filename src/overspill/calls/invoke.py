@@ -16,6 +16,7 @@ from overspill.calls.job import Job
 from overspill.errors import BadRequest, SessionClosed, describe_type
 from overspill.gate.collect import CollectedResult, block_text
 from overspill.gate.gate import Gate
+from overspill.gate.off_loop import run_off_loop
 from overspill.record.events import name_type
 from overspill.settings import Settings
 from overspill.text.humanize import one_line
@@ -153,9 +154,11 @@ class ToolBody(Struct, frozen=True):
 
     async def _keep(self, job: Job, collected: CollectedResult) -> None:
         error, job.error_type = _error(job, collected), name_type(collected.error)
-        redaction, source = self.gate.redaction, (self.call.name, self.call.server)
-        job.error, collected.broke_off = redaction.redact(error, *source), redaction.redact(collected.broke_off, *source)
-        if collected.error is not None and not collected.broke_off and error in (_CANCELLED, collected.failure):
+        redact = partial(self.gate.redaction.redact, tool=self.call.name, server=self.call.server)
+        # Cut it afterwards: a part of a secret would not be found.
+        job.error = wording.brief_error(await run_off_loop(partial(redact, error), len(error)))
+        collected.broke_off, is_whole = redact(collected.broke_off), wording.brief_error(error) == error
+        if collected.error is not None and not collected.broke_off and is_whole and error in (_CANCELLED, collected.failure):
             return  # the error is the whole output
         late = await self.gate.keep_for_later(self.call, collected, self.settings)
         job.blocks, job.kept, job.missing, job.error = late.blocks, late.kept, late.missing, job.error or late.error
@@ -177,6 +180,6 @@ def _error(job: Job, collected: CollectedResult) -> str:
     if isinstance(collected.error, SessionClosed):
         return _CANCELLED
     if collected.error is not None:
-        return wording.brief_error(collected.failure)
+        return collected.failure
     texts = [collected.plain] if collected.plain is not None else map(block_text, collected.content or ())
-    return wording.brief_error(next((text for text in texts if text), "error")) if collected.is_error else ""
+    return next((text for text in texts if text), "error") if collected.is_error else ""

@@ -354,3 +354,23 @@ async def test_off_adds_nothing() -> None:
         assert large.kept is not None
         assert session.open(large.kept.name).text() == LOG
     assert "secrets" not in large.text
+
+
+@pytest.mark.parametrize("place", ["shown", "stored"])
+@pytest.mark.parametrize("before", [980, 990, 999])
+@pytest.mark.parametrize("is_raised", [True, False])
+async def test_a_long_error_is_not_cut_within_a_secret(place: str, before: int, is_raised: bool) -> None:
+    async def fail() -> Any:
+        if is_raised:
+            raise RuntimeError(f"{'x' * before}{SECRET} said no")
+        return Output([{"type": "text", "text": f"{'x' * before}{SECRET} said no"}], is_error=True)
+
+    store = MemoryStore()
+    async with Session(Settings(redact={place: "on"}), secrets=NAMED, store=store) as session:
+        reply = await session.call("login", {}, fail, background="now")
+        assert reply.job is not None
+        told = await session.invoke("wait_for_tool_output", {})
+        read = await session.invoke("get_tool_output", {"id": reply.job.id, "mode": "raw"})
+        journal = b"".join(line for _, lines in Archive([store]).journals() for line in lines).decode()
+    assert "xxx" in told.text
+    assert not any(SECRET[:4] in each for each in (told.text, read.text, journal))
