@@ -266,7 +266,7 @@ def run(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
         (["--http", "127.0.0.1:0", "--token-env", "NOBODY"], "overspill: error: The environment variable NOBODY is not set.\n"),
         (
             ["--http", "0.0.0.0:0"],
-            "overspill: error: 0.0.0.0 can be reached from other machines, and without TLS anyone on the network can read along. "
+            "overspill: error: 0.0.0.0 can be reached from other machines, and without TLS anyone on the network can listen in. "
             "Pass --tls-cert and --tls-key, or --insecure if something else encrypts the connection.\n",
         ),
     ],

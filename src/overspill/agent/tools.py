@@ -80,7 +80,7 @@ class Toolbox(Struct, frozen=True):
 
 
 def _wanted_tools(agent: Agent) -> list[tuple[str, frozenset[str] | None]]:
-    """The names under `tools`, and which tools of that server; None means all."""
+    """The names under `tools`, each with the tools wanted if it is a server's name; None means all of them."""
     found: list[tuple[str, frozenset[str] | None]] = []
     for entry in agent.file.keys.tools:
         found += [(entry, None)] if isinstance(entry, str) else [(name, frozenset(only)) for name, only in entry.items()]

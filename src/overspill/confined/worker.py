@@ -30,7 +30,7 @@ class Finished(Struct, frozen=True):
 
 
 class Processes:
-    """Can be ended together, from another thread."""
+    """Child processes that can be ended together, from another thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()

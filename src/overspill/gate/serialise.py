@@ -46,7 +46,7 @@ def to_json(value: Any) -> str:
 
 
 def write_small(value: Any) -> str | None:
-    """The same text if writing it takes only a few milliseconds, otherwise None."""
+    """The text of `to_json` if writing it takes only a few milliseconds, otherwise None."""
     types = _weigh([value], _USUAL)
     return None if types is None else encoding.decode(_write_whole(value, types))
 

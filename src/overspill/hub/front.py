@@ -108,7 +108,7 @@ class Front:
                 starts += 1
                 try:
                     if starts > _MAX_STARTS:
-                        raise NoHub(f"the hub ends when it starts; {self._place.log} may say why")
+                        raise NoHub(f"each new hub ends right after its start; {self._place.log} may say why")
                     self._place.start(lock, self._environ)
                 finally:
                     os.close(lock)

@@ -180,7 +180,7 @@ def _plain(value: Value) -> Value:
     if isinstance(value, Number):
         if not math.isfinite(value):
             number = value.spelling if len(value.spelling) < 50 else "there"
-            raise RefError(f"the number {number} is too large to be given on.")
+            raise RefError(f"the number {number} is too large to be passed on.")
         return float(value)
     return value
 

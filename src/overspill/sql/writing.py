@@ -179,7 +179,7 @@ class RowWriter:
         self._rows, self._is_pointed = self._rows + 1, isinstance(row.where, str)
 
     def finish(self) -> TableSource:
-        """Keeps room for cells beyond the header even if it leaves out columns."""
+        """The written table. If it has too many columns, some are left out, but never the one for cells beyond the header."""
         self._stream.close()
         extra = self._columns.pop(_EXTRA_KEY, "")
         room = count_room(self._rows, self._bytes) - bool(extra)

@@ -112,7 +112,7 @@ def is_data(header: list[str], rows: Sequence[list[str]]) -> bool:
 
 
 def _read_rule(header: str, rule: str) -> list[Span]:
-    """Finds names by the dashes below them, which may be shorter."""
+    """Finds the names in a header by the dashes below it. A row of dashes may be shorter than its name."""
     parts = [found.span() for found in _RULE_PART.finditer(rule.expandtabs())]
     if parts and header[: parts[0][0]].strip():
         parts = [(0, len(header[: parts[0][0]].rstrip())), *parts]

@@ -71,7 +71,7 @@ class ShownText(Struct, frozen=True):
 
     @property
     def kind(self) -> Kind:
-        """The kind that the engine recognises, by its beginning."""
+        """The kind of text, which the engine recognises by its beginning."""
         return recognise(self.reader.read(0, _SAMPLE_BYTES))
 
 

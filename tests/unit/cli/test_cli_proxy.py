@@ -31,7 +31,7 @@ ONE_WAY = (
 ADDRESS = "is not the address of a server. Use one like https://example.com/mcp.\n"
 GONE = "cannot be started: no such command {!r}. Check the spelling, or give its full path.\n"
 OPEN = (
-    "overspill: error: 0.0.0.0 can be reached from other machines, and without TLS anyone on the network can read along. "
+    "overspill: error: 0.0.0.0 can be reached from other machines, and without TLS anyone on the network can listen in. "
     "Pass --tls-cert and --tls-key, or --insecure if something else encrypts the connection.\n"
 )
 

@@ -138,8 +138,8 @@ def test_only_whole_numbers_and_floats_come_out_of_json() -> None:
         ("{{output:picture}}", "the output is not text."),
         ("{{output:broken}}", "the output is not text."),
         ("{{output:broken#/a}}", "the output is not text."),
-        ("{{output:json#/huge}}", "the number 1e999 is too large to be given on."),
-        ("{{output:json#/long}}", "the number there is too large to be given on."),
+        ("{{output:json#/huge}}", "the number 1e999 is too large to be passed on."),
+        ("{{output:json#/long}}", "the number there is too large to be passed on."),
         ("{{output:deep#/0}}", "The JSON is nested too deeply to be queried. Use grep, lines or a slice."),
     ],
 )

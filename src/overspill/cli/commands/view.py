@@ -22,7 +22,7 @@ from overspill.retrieval.archive import Archive
 _PACKAGES = ("jinja2", "markdown_it", "starlette", "uvicorn")
 _UNNAMED = ("0.0.0.0", "::", "")  # noqa: S104  # refused
 _ANYONE = (
-    "{host} can be reached from other machines, and nothing is encrypted: anyone on the network can read along. Leave out "
+    "{host} can be reached from other machines, and nothing is encrypted: anyone on the network can listen in. Leave out "
     "--host and forward the port over SSH, or pass --insecure if something else encrypts the connection."
 )
 

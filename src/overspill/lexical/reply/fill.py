@@ -61,7 +61,7 @@ class Costs:
         return self._per_byte * len(text.encode("utf-8", "replace")) + _ROUNDING
 
     def _measure(self, start: int, end: int) -> int:
-        """The bytes that a reader sees."""
+        """How many bytes of this span a reader sees."""
         part, fill = self._index.text[start:end], self._index.fill
         return len(part) - (part.count(fill) if fill else 0)
 

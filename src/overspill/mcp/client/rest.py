@@ -1,4 +1,4 @@
-"""Stop a server that has been idle for long, until it is needed: after how long, and whether it may stop."""
+"""Stops a server that has been idle for long, until it is needed again. Decides when, and whether it may."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def find_idle_minutes(config: ServerConfig, handshake: Handshake) -> float:
 
 
 class Rest:
-    """The rest of one server. `is_needed`: whether it must keep running without a request to answer."""
+    """Lets one idle server rest. `is_needed`: whether it must keep running even if it has no request to answer."""
 
     def __init__(self, is_needed: Callable[[], bool]) -> None:
         self._is_needed = is_needed

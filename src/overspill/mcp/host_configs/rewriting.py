@@ -183,7 +183,7 @@ def wrap(
             raise
         shown = "\n".join(_spell(outcome, there[outcome.server], dialect) for outcome in outcomes).rstrip()
         own = f" Where it says {HIDDEN}, keep your own value." if HIDDEN.strip('"') in shown else ""
-        raise SettingsError(f"{problem} Write these in place of the entries that are there.{own}\n\n{shown}") from None
+        raise SettingsError(f"{problem} Paste these over the entries of the same names.{own}\n\n{shown}") from None
 
 
 def _wrap(file: ConfigFile, launch: Sequence[str], only: Sequence[str], group: str) -> Rewriting:

@@ -80,7 +80,7 @@ class ListenOptions(Struct, frozen=True):
             raise SettingsError("The token for --http is empty. Set one that is not, or leave it out to get a new one.")
         if not self.is_local and not self.certificate and not self.plain:
             raise SettingsError(
-                f"{self.host} can be reached from other machines, and without TLS anyone on the network can read along. "
+                f"{self.host} can be reached from other machines, and without TLS anyone on the network can listen in. "
                 "Pass --tls-cert and --tls-key, or --insecure if something else encrypts the connection."
             )
         if self.certificate:

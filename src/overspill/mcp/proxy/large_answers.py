@@ -166,7 +166,7 @@ class LargeAnswers:
         return {"type": "resource_link", **outputs.describe(kept), "description": words}
 
     async def _measure(self, call: ToolCall, value: Raw) -> Raw:
-        """The same object, or MCPError if it is over the limits."""
+        """Return `value` if it is within the limits. Otherwise store it, and raise an MCPError that says where."""
         text = encoding.decode(dumps(value))
         if await self._fits(call, text):
             return value
