@@ -126,7 +126,7 @@ class CollectedResult:
         """Record that the tool raised. The answer is its message, after what it had produced so far."""
         self.is_error, self.error, self.complete = True, error, True
         if self.produced:
-            self.broke_off = wording.brief_error(describe(error))
+            self.broke_off = describe(error)
         else:
             self._spool = None
             self.plain = wording.tool_failure(describe(error))

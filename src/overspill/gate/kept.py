@@ -20,6 +20,7 @@ from overspill.store.protocols import Shelf
 from overspill.store.spool import MEMORY, SealedOutput
 from overspill.text.names import describe_source
 from overspill.types import Block, Kept, Reason, ToolCall
+from overspill.wording.replies import stopped_early
 
 MAX_OUTPUTS_IN_MEMORY = 1_000
 """How many stored outputs have their descriptions in memory. The others have only their ids there."""
@@ -65,7 +66,7 @@ def describe_kept(
         media=collected.media,
         source=describe_source(call.name, call.args),
         blocks=collected.boundaries,
-        missing=sealed.missing or (collected.broke_off and f"the tool failed before it finished: {collected.broke_off}"),
+        missing=sealed.missing or (collected.broke_off and stopped_early(collected.broke_off)),
         is_plain=sealed.is_plain,
         name_chars=handles.count_name_chars(name),
         lineage=collected.lineage,

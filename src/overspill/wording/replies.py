@@ -141,6 +141,10 @@ def stream_failure(error: str) -> str:
     return f"[The tool failed before it finished: {why}. What it had produced by then is above or stored.]"
 
 
+def stopped_early(error: str) -> str:
+    return f"the tool failed before it finished: {brief_error(error)}"
+
+
 def brief_error(error: str) -> str:
     """An error of any length, cut for a line or a record that must stay short."""
     if len(error) <= MAX_ERROR_CHARS:

@@ -374,3 +374,19 @@ async def test_a_long_error_is_not_cut_within_a_secret(place: str, before: int, 
         journal = b"".join(line for _, lines in Archive([store]).journals() for line in lines).decode()
     assert "xxx" in told.text
     assert not any(SECRET[:4] in each for each in (told.text, read.text, journal))
+
+
+@pytest.mark.parametrize("is_late", [True, False])
+async def test_why_a_stream_broke_off_is_not_cut_within_a_secret(is_late: bool) -> None:
+    async def stream() -> Any:
+        yield LOG
+        raise RuntimeError(f"{'x' * 980}{SECRET} said no")
+
+    store = MemoryStore()
+    async with Session(ON, secrets=NAMED, store=store) as session:
+        reply = await session.call("logs", {}, stream, background="now" if is_late else None)
+        if is_late:
+            reply = await session.invoke("wait_for_tool_output", {})
+        journal = b"".join(line for _, lines in Archive([store]).journals() for line in lines).decode()
+    assert "x" * 900 in journal
+    assert not any(SECRET[:4] in each for each in (reply.text, journal))

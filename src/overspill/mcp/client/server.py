@@ -225,7 +225,7 @@ class Server:
 
         async def show(progress: Raw) -> None:
             if job is not None:
-                job.progress = format_progress(progress)
+                job.note_progress(format_progress(progress))
 
         result = await self.request("tools/call", {"name": name, "arguments": dict(args)}, progress=job and show)
         if result.get("resultType") == "input_required":

@@ -77,10 +77,24 @@ class LargeAnswers:
             self._log(f"The server {server} sent something that does not pass. {problem.message}")
             return None
 
-    async def admit_request(self, server: str, method: str, params: Raw) -> None:
-        """Raise MCPError if what a server asks the client may not pass."""
-        if await self.admit(server, method, params) is None:
+    async def admit_request(self, server: str, method: str, params: Raw) -> Raw:
+        """What the client is asked. Raises MCPError if that may not pass."""
+        if (admitted := await self.admit(server, method, params)) is None:
             raise MCPError(mcp_types.INVALID_PARAMS, f"Overspill does not know {method}, and the request is over its limits.")
+        return admitted
+
+    async def admit_questions(self, server: str, result: Raw) -> Raw:
+        """The same for an answer that asks the client for input."""
+        asked = {name: as_mapping(each) for name, each in as_mapping(result.get("inputRequests")).items()}
+        for name, each in asked.items():
+            admitted = await self.admit_request(server, str(each.get("method")), given := as_mapping(each.get("params")))
+            asked[name] = each if admitted is given else {**each, "params": admitted}
+        return {**result, "inputRequests": asked} if asked else result
+
+    async def hide(self, method: str, result: Raw) -> Raw:
+        """What a model reads of lists and instructions. A person reads completions."""
+        is_read = decide_method("client", method) == "passed" and method != "completion/complete"
+        return await self._hide_secrets(ToolCall("", method, {}, "", "mcp"), result) if is_read else result
 
     async def shorten(self, refusal: MCPError, request: ClientRequest) -> MCPError:
         """The error that the client gets. A server can put anything into one."""
@@ -93,7 +107,12 @@ class LargeAnswers:
         return MCPError(refusal.code, wording.stored_error(shown["message"], len(text), uri), {"uri": uri})
 
     async def _hide_secrets(self, call: ToolCall, value: Raw) -> Raw:
-        redactor = self._session.redaction.shown(call.name, call.server) if self._session.redaction else None
+        redaction = self._session.redaction
+        if redaction is None or not redaction.is_on:
+            return value
+        # What may come from any server is redacted if the settings say so for one of them.
+        servers = (call.server,) if call.server else ("", *self._session.settings.servers)
+        redactor = next(filter(None, (redaction.shown(call.name, server) for server in servers)), None)
         if redactor is None:
             return value
         shown = await anyio.to_thread.run_sync(redact_object, redactor, value)

@@ -50,7 +50,8 @@ def build_protocol_server(find_client: FindClient) -> Protocol[Any]:
         client = await find_client(request, _identify(request))
         try:
             with client.answering():
-                return request.make_sendable(await RequestRouter(client).answer(request, ctx))
+                result = await RequestRouter(client).answer(request, ctx)
+                return request.make_sendable(await client.answers.hide(request.method, result))
         except MCPError as error:
             refusal = await client.answers.shorten(error, request)
             raise MCPError(refusal.code, *request.make_sendable([refusal.message, refusal.data])) from None
@@ -165,10 +166,9 @@ class RequestRouter:
             return self._adapt(request, await client.tool_search.answer(own, as_mapping(arguments)))
         if own is not None:
             return self._adapt(request, await client.calls.call_own(request, own, as_mapping(arguments)))
-        found = client.catalog.find(name)
-        if found is None or not found[0].config.allows(found[1]):
+        server, theirs = client.catalog.find(name) or (None, "")
+        if server is None or not server.config.allows(theirs):
             raise MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {name}")
-        server, theirs = found
         require_tasks(not request.asks_for_task or offers_tasks((await server.connect()).handshake))
         await self._check_headers(request, server, theirs)
         result = await self._allow_input(request, server, lambda: client.calls.call_server(request, server, theirs))

@@ -191,8 +191,7 @@ class ServedClient(Peer):
             answer = partial(self._ask_client, server.name, request)
             if wants_input(result) and (not request.is_modern or (request.is_task and request.can_ask)):
                 result = await ask_for_input(result, params, ask=answer, again=ask)
-            for each in map(as_mapping, as_mapping(result.get("inputRequests")).values()):
-                await self.answers.admit_request(server.name, str(each.get("method")), as_mapping(each.get("params")))
+            result = await self.answers.admit_questions(server.name, result)
             if method == "tools/call":
                 taken = self.routed_tasks.take(request, server, str(params.get("name")), result)
                 result = taken or await server.follow_task(result, partial(collect_answers, ask=answer))
@@ -238,7 +237,7 @@ class ServedClient(Peer):
 
     async def _ask_client(self, server: str, request: ClientRequest | None, method: str, params: Raw) -> Raw:
         """Ask with the answer to a request, if the client can answer there; otherwise on its channel."""
-        await self.answers.admit_request(server, method, params)
+        params = await self.answers.admit_request(server, method, params)
         if self.channel is None and (kind := method.split("/")[0]) not in self.client.capabilities:
             raise MCPError(mcp_types.INVALID_REQUEST, f"The client does not declare {kind}, so it cannot be asked.")
         if request is not None and request.can_ask:
