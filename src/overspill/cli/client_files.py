@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 import click
 from click.shell_completion import CompletionItem
@@ -22,7 +23,7 @@ from overspill.cli.settings import home
 from overspill.cli.terminal import warn
 from overspill.errors import BadRequest, MissingPackage, OverspillError, SettingsError
 from overspill.mcp.host_configs import clients as places
-from overspill.mcp.host_configs import files, rewriting
+from overspill.mcp.host_configs import files, one_entry, rewriting
 from overspill.mcp.host_configs.clients import Client, ConfigDialect, guess_dialect
 from overspill.mcp.host_configs.files import ClientFile
 from overspill.mcp.host_configs.own_entries import HookPlace
@@ -34,6 +35,10 @@ _REQUIRED = ("mcp", "mcp_types")  # looked up but not imported, which would take
 _INSTALL = (
     "Install it (`uv tool install 'overspill[mcp]'` or `pipx install 'overspill[mcp]'`), or give the command with --command."
 )
+
+
+WrapWay: TypeAlias = Literal["each", "grouped", "one"]
+"""An entry for each server; the same with one more that offers the retrieval tools; or one entry for all servers."""
 
 
 class ClientFiles(Struct, frozen=True):
@@ -153,11 +158,14 @@ class FilePlan(Struct, frozen=True):
         return [outcome for outcome in self.servers.outcomes if outcome.change != "none"]
 
 
-def plan_wrap(at: ClientFiles, launch: Sequence[str], only: Sequence[str] = (), *, grouped: bool = False) -> FilePlan:
+def plan_wrap(at: ClientFiles, launch: Sequence[str], only: Sequence[str] = (), *, way: WrapWay = "each") -> FilePlan:
     hooked, name = at if isinstance(at, HookFiles) else None, str(at.servers)
-    text, group = at.text(at.servers), (at.client.name if at.client else "mcp") if grouped else ""
+    text, group = at.text(at.servers), (at.client.name if at.client else "mcp") if way == "grouped" else ""
     text = hooked.place.add_server(text, name, launch) if hooked else text
-    result = rewriting.wrap(text, name, launch, only, at.dialect, group)
+    if way == "one":
+        result = one_entry.wrap(text, name, launch, only, at.dialect)
+    else:
+        result = rewriting.wrap(text, name, launch, only, at.dialect, group)
     texts = {at.servers: result.text}
     if hooked:
         before = texts.get(hooked.hooks, at.text(hooked.hooks))
@@ -169,7 +177,7 @@ def plan_unwrap(at: ClientFiles, only: Sequence[str] = ()) -> FilePlan:
     backups = {path: file.read_backups() for path, file in at.found.items()}
     if isinstance(at, HookFiles):
         return _plan_unwrap_hooks(at, backups)
-    result = rewriting.unwrap(at.text(at.servers), str(at.servers), backups[at.servers], only, at.dialect)
+    result = one_entry.unwrap(at.text(at.servers), str(at.servers), backups[at.servers], only, at.dialect)
     return FilePlan(at, result, {at.servers: result.text}, is_undo=True)
 
 
@@ -178,7 +186,7 @@ def _plan_unwrap_hooks(at: HookFiles, backups: Mapping[Path, Sequence[str]]) -> 
     launch = at.launch
     result = Rewriting(texts[at.servers], ())
     if at.place.find_server(texts[at.servers], str(at.servers)):
-        result = rewriting.unwrap(texts[at.servers], str(at.servers), backups[at.servers], (), at.dialect)
+        result = one_entry.unwrap(texts[at.servers], str(at.servers), backups[at.servers], (), at.dialect)
         texts[at.servers] = at.place.remove_server(result.text, str(at.servers))
     texts[at.hooks] = at.place.remove_hook(texts[at.hooks], str(at.hooks), launch)
     named = [outcome.server for outcome in result.outcomes if outcome.change == "unwrapped"]

@@ -26,9 +26,10 @@ from overspill.cli.surroundings import Surroundings, find_surroundings
 from overspill.cli.terminal import inform, is_quiet, lacks_mcp
 from overspill.errors import SettingsError
 from overspill.hooks.shapes import family_of, find_project
-from overspill.mcp.client.config import ServerConfig, parse_host, read_servers, server_configs, start_early
+from overspill.mcp.client.config import ServerConfig, find_servers, parse_host, read_servers, server_configs, start_early
 from overspill.mcp.proxy.options import PROXY_DEFAULTS, SHARED_DEFAULTS, ProxyOptions
 from overspill.settings import Settings
+from overspill.text import jsonc
 from overspill.text.humanize import escape_line
 
 if TYPE_CHECKING:
@@ -39,7 +40,10 @@ if TYPE_CHECKING:
 _OWN_PREFIX = "OVERSPILL_"
 _TOKEN_VARIABLE = "OVERSPILL_PROXY_TOKEN"  # noqa: S105
 _OPTION_USES = {
-    "chosen": (("file",), "--server chooses among the servers of --config FILE. To name a single server, use --name."),
+    "chosen": (
+        ("file", "config_env"),
+        "--server chooses among the servers of --config FILE. To name a single server, use --name.",
+    ),
     "headers": (("url", "url_env"), "--header-env works only with a URL. A command reads its own environment."),
     "name": (
         ("command", "url", "url_env"),
@@ -196,17 +200,22 @@ def _read_listen_options(given: Mapping[str, Any]) -> ListenOptions:
 
 
 def _find_servers(given: Mapping[str, Any], around: Surroundings) -> dict[str, ServerConfig]:
-    ways = [way for way in ("command", "url", "url_env", "file") if given[way]]
+    ways = [way for way in ("command", "url", "url_env", "file", "config_env") if given[way]]
     if len(ways) != 1:
         raise SettingsError(
-            "Give exactly one of `-- COMMAND ARGS…`, --url URL, --url-env VARIABLE or --config FILE. "
+            "Give exactly one of `-- COMMAND ARGS…`, --url URL, --url-env VARIABLE, --config FILE or --config-env VARIABLE. "
             "For a settings file, use --settings."
         )
     for option, (fitting, use) in _OPTION_USES.items():
         if given[option] and ways[0] not in fitting:
             raise SettingsError(use)
-    if given["file"]:
-        servers, chosen = read_servers(around.folder / given["file"], around.environ), given["chosen"]
+    if given["file"] or given["config_env"]:
+        if variable := given["config_env"]:
+            content = jsonc.scan(read_variable(variable, around.environ), variable).value
+            servers = find_servers(content, variable, around.environ)
+        else:
+            servers = read_servers(around.folder / given["file"], around.environ)
+        chosen = given["chosen"]
         for name in chosen:
             if name not in servers:
                 raise SettingsError(f"That file has no server {name!r}. It has {', '.join(map(escape_line, servers)) or 'none'}.")

@@ -25,8 +25,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 ONE_WAY = (
-    "overspill: error: Give exactly one of `-- COMMAND ARGS…`, --url URL, --url-env VARIABLE or --config FILE. "
-    "For a settings file, use --settings.\n"
+    "overspill: error: Give exactly one of `-- COMMAND ARGS…`, --url URL, --url-env VARIABLE, --config FILE or "
+    "--config-env VARIABLE. For a settings file, use --settings.\n"
 )
 ADDRESS = "is not the address of a server. Use one like https://example.com/mcp.\n"
 GONE = "cannot be started: no such command {!r}. Check the spelling, or give its full path.\n"

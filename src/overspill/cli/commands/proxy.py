@@ -20,6 +20,7 @@ from overspill.settings import PRESETS
 @click.option("--url-env", metavar="VARIABLE", help="Take the URL from an environment variable, to keep it secret.")
 @click.option("--header-env", "headers", multiple=True, metavar="NAME=VARIABLE", help="Send a header with a variable's value.")
 @click.option("--config", "file", type=click.Path(path_type=Path), metavar="FILE", help="Run the servers of an mcpServers file.")
+@click.option("--config-env", metavar="VARIABLE", help="Take such a file's text from a variable, as `wrap --one` writes it.")
 @click.option("--server", "chosen", multiple=True, metavar="NAME", help="Run only this server of --config; may be repeated.")
 @click.option("--name", help="Name of the server in settings and messages; default: its command or host.")
 @click.option("--http", "address", metavar="HOST:PORT", help="Serve streamable HTTP instead of standard input and output.")

@@ -32,6 +32,7 @@ _UNREMARKABLE = {rewriting.NOT_WRAPPED, entries.OWN_SERVER}
 )
 @click.option("--hooks", is_flag=True, help="Also put built-in tools through Overspill: claude-code and gemini-cli.")
 @click.option("--grouped", is_flag=True, help="Offer the retrieval tools once, in an entry `overspill`, not once per server.")
+@click.option("--one", is_flag=True, help="Write one entry `servers` for all servers. Tool names then begin with the server's.")
 @click.option("--all", "every", is_flag=True, help="Every client on this machine, without asking.")
 @click.option(
     "--print",
@@ -46,6 +47,7 @@ def wrap(
     command: str | None,
     hooks: bool,
     grouped: bool,
+    one: bool,
     every: bool,
     dry: bool,
     as_json: bool,
@@ -65,8 +67,11 @@ def wrap(
     A copy of the file is kept beside it, and overspill unwrap undoes everything. The exit code is 1 if a server that you named
     cannot be wrapped.
     """
-    if grouped and file is None:
-        raise click.UsageError("--grouped needs a client: overspill wrap claude-code --grouped.")
+    way: client_files.WrapWay = "one" if one else "grouped" if grouped else "each"
+    if way != "each" and file is None:
+        raise click.UsageError(f"--{way} needs a client: overspill wrap claude-code --{way}.")
+    if one and (grouped or hooks):
+        raise click.UsageError("--one works without --grouped, and --hooks is a second command.")
     launch = client_files.parse_launch(command)
     if file is None and dry and not every:
         output.print_json(rewriting.example_entries(launch)) if as_json else click.echo(rewriting.instructions(launch))
@@ -81,7 +86,7 @@ def wrap(
     if target is None:
         able = [name for name, client in client_files.clients().items() if client.hooks]
         raise BadRequest(f"Overspill knows no hooks of {file}. --hooks works with {' and '.join(able)}. Leave it out.")
-    plan = client_files.plan_wrap(target, launch, servers, grouped=grouped)
+    plan = client_files.plan_wrap(target, launch, servers, way=way)
     _finish(plan, dry=dry, as_json=as_json)
     refused = any(outcome.change == "none" and outcome.reason != rewriting.ALREADY_WRAPPED for outcome in plan.servers.outcomes)
     sys.exit(1 if servers and refused else 0)
@@ -200,12 +205,14 @@ def _render(plan: FilePlan) -> list[str]:
         sign, texts = ("-", {path: at.text(path) for path in plan.texts}) if plan.is_undo else ("+", plan.texts)
         words = at.place.find_hook(texts[at.hooks], str(at.hooks), at.place.find_server(texts[at.servers], str(at.servers)))
         if at.hooks in plan.changed:
-            entries = (f"{sign} hooks.{event}: {matched}: {shlex.join(words)}" for event, matched in at.place.events.items())
-            lines += [f"{at.hooks}", *entries, ""]
+            hooks = (f"{sign} hooks.{event}: {matched}: {shlex.join(words)}" for event, matched in at.place.events.items())
+            lines += [f"{at.hooks}", *hooks, ""]
         if at.servers in plan.changed:
             lines += [f"{at.servers}", f"{sign} mcpServers.overspill: {shlex.join([*words[:-2], 'serve', at.place.client])}", ""]
     if plan.servers.group:
         lines += [f"{'-' if plan.is_undo else '+'} overspill: serve {plan.servers.group}", ""]
+    if plan.servers.one:
+        lines += [f"{'-' if plan.is_undo else '+'} {plan.servers.one}: proxy --config-env {entries.SERVERS_VARIABLE}", ""]
     for outcome in plan.changed_servers:
         lines += [_name_server(outcome), *rewriting.diff_entry(outcome), ""]
     return [*lines, *_describe_skipped(plan.servers.outcomes), "Nothing was written."]
@@ -227,6 +234,9 @@ def _describe(plan: FilePlan, copies: Mapping[Path, Path | None]) -> list[str]:
         if plan.servers.group:
             verb = "is removed" if plan.is_undo else "offers the tools that read what they store"
             lines.append(f"The server overspill {verb}.")
+        if plan.servers.one:
+            verb = "is removed" if plan.is_undo else "runs them all, and holds their original entries"
+            lines.append(f"The entry {plan.servers.one} {verb}.")
         if names := [outcome.server for outcome in changed if entries.may_need_login(jsonc.scan(outcome.before, "").value)]:
             lines.append(f"Each of these may need one login: {', '.join(names)}. To log in: {output.program()} login NAME")
     lines += skipped

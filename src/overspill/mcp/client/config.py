@@ -84,7 +84,11 @@ def parse_host(url: str) -> str:
 
 def read_servers(path: Path, environ: Mapping[str, str]) -> dict[str, ServerConfig]:
     """Read the servers in a client's file, under `mcpServers` or, as in VS Code, `servers`. JSON may have comments."""
-    content = _parse(path)
+    return find_servers(_parse(path), str(path), environ)
+
+
+def find_servers(content: Any, path: str, environ: Mapping[str, str]) -> dict[str, ServerConfig]:
+    """The servers in the content of such a file. Errors call it `path`."""
     for section in ("mcpServers", "servers"):
         if isinstance(content, dict) and (found := cast("dict[str, Any]", content).get(section)) is not None:
             if not isinstance(found, dict):

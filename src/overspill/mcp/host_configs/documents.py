@@ -50,7 +50,7 @@ class JsonDocument:
             for key, node in zip(table.keys, table.children, strict=True)
             if dialect.is_usual or node.kind == "object"
         ]
-        self._table = tables[0][1]
+        self.table = tables[0][1]
 
     def put(self, entry: WrittenEntry, value: Mapping[str, Any]) -> list[Edit]:
         """The edits that replace its value."""
@@ -63,10 +63,10 @@ class JsonDocument:
         return [jsonc.replace(node, written if "\n" in node.raw else json.dumps(value, ensure_ascii=False))]
 
     def add(self, name: str, value: Mapping[str, Any]) -> list[Edit]:
-        return [jsonc.insert(self._table, [f"{jsonc.quote(name)}: {jsonc.write_like_first(self._table, value)}"])]
+        return [jsonc.insert(self.table, [f"{jsonc.quote(name)}: {jsonc.write_like_first(self.table, value)}"])]
 
     def remove(self, name: str) -> list[Edit]:
-        return jsonc.remove(self._table, [self._table.names.index(name)])
+        return jsonc.remove(self.table, [self.table.names.index(name)])
 
     def text(self, edits: Sequence[Edit]) -> str:
         return jsonc.apply_edits(self._text, edits)

@@ -20,7 +20,9 @@ from overspill.text.regex import regex
 URL_VARIABLE = "OVERSPILL_URL"
 TYPE_VARIABLE = "OVERSPILL_TYPE"
 """The original spelling of the type, if it was not `http`. Only `unwrap` reads it."""
-_OPTIONS_WITH_VALUE = {"--name", "--group", "--url", "--url-env", "--header-env"}
+SERVERS_VARIABLE = "OVERSPILL_SERVERS"
+"""The entries that one entry for all servers holds."""
+_OPTIONS_WITH_VALUE = {"--name", "--group", "--config-env", "--url", "--url-env", "--header-env"}
 ALREADY_WRAPPED = "it already runs through Overspill"
 OWN_SERVER = "it is Overspill itself"
 _COMMAND_KEYS = {"args", "command", "env"}
@@ -55,7 +57,8 @@ def recognize(name: str, entry: Node) -> ProxyArguments | None:
     if not all(isinstance(word, str) for word in words):
         return None
     for at, word in enumerate(words[1:], 1):
-        if word == "proxy" and (is_overspill(words[at - 1 : at]) or words[at + 1 : at + 3] == ["--name", name]):
+        written = words[at + 1 : at + 3] in (["--name", name], ["--config-env", SERVERS_VARIABLE])
+        if word == "proxy" and (is_overspill(words[at - 1 : at]) or written):
             return _parse_arguments(tuple(words[:at]), words[at + 1 :], at)
     return None
 

@@ -57,6 +57,8 @@ class Rewriting(Struct, frozen=True):
     outcomes: tuple[RewriteOutcome, ...]
     group: str = ""
     """Whose entry `overspill` was added or removed."""
+    one: str = ""
+    """The name of the entry that now runs the servers, or no longer does."""
 
 
 class ConfigFile:

@@ -1,0 +1,158 @@
+"""One entry that runs all servers of a client, and the way back. It holds the text of the entries in its environment."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from overspill.errors import SettingsError
+from overspill.mcp.host_configs import entries, rewriting
+from overspill.mcp.host_configs.clients import USUAL, ConfigDialect
+from overspill.mcp.host_configs.documents import JsonDocument, open_document
+from overspill.mcp.host_configs.own_entries import list_words
+from overspill.mcp.host_configs.rewriting import ConfigFile, ConfiguredServer, RewriteOutcome, Rewriting, select_servers
+from overspill.text import jsonc
+from overspill.text.jsonc import Node
+
+NAME, VARIABLE = "servers", entries.SERVERS_VARIABLE
+_ARGUMENTS = ["proxy", "--config-env", VARIABLE]
+_KEYS = {"type", "command", "args", "env", "cwd"}
+_MAX_BYTES = 120_000  # Linux starts no program with a variable of 131,072 bytes
+
+
+class HeldServers(Struct, frozen=True):
+    """The servers in the one entry of a file, and the command that starts Overspill there."""
+
+    table: Node
+    launch: tuple[str, ...]
+    servers: Node
+
+    @property
+    def names(self) -> list[str]:
+        return self.servers.names
+
+
+def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = (), dialect: ConfigDialect = USUAL) -> Rewriting:
+    """Raises SettingsError if the file cannot have such an entry. Servers that cannot be in it stay as they are."""
+    if dialect.format != "json":
+        raise SettingsError(f"{name} is not JSON, so one entry cannot hold its other entries exactly. Leave out --one.")
+    held = _find_held(text, name, dialect)
+    apart = _split(text, name, held)
+    kept, chosen, outcomes = held.names if held else [], list[str](), list[RewriteOutcome]()
+    file = ConfigFile(apart, name, dialect)
+    table = _open_table(apart, name, dialect)
+    for server in select_servers(file.servers, name, [*only, *kept] if only else ()):
+        is_kept = server.name in kept and table.start < server.entry.start < table.end
+        why = entries.ALREADY_WRAPPED if is_kept else _find_refusal(server, table, dialect, is_named=server.name in only)
+        chosen += [] if why and not is_kept else [server.name]
+        change = ("none", why, "", "") if why else ("wrapped", "", server.entry.raw, "{}")
+        outcomes.append(RewriteOutcome(server.name, server.project, *change))
+    if len(chosen) == len(kept):
+        return Rewriting(text, tuple(outcomes))
+    if held and _join(apart, name, held.launch, kept, dialect) != text:
+        raise SettingsError(f"The entry {NAME!r} in {name} was changed by hand. Run overspill unwrap first.")
+    return Rewriting(_join(apart, name, launch, chosen, dialect), tuple(outcomes), one=NAME)
+
+
+def unwrap(
+    text: str, name: str, earlier: Sequence[str] = (), only: Sequence[str] = (), dialect: ConfigDialect = USUAL
+) -> Rewriting:
+    """Undo both ways to wrap. `earlier` holds former texts of the file, newest first."""
+    held = _find_held(text, name, dialect) if dialect.format == "json" else None
+    if held is None:
+        return rewriting.unwrap(text, name, earlier, only, dialect)
+    gone = [server for server in held.names if not only or server in only]
+    rest = [server for server in held.names if server not in gone]
+    apart, others = _split(text, name, held), [server for server in only if server not in gone]
+    left = _join(apart, name, held.launch, rest, dialect) if rest else apart
+    made = rewriting.unwrap(left, name, earlier, others, dialect) if others or not only else Rewriting(left, ())
+    raws = zip(held.names, held.servers.children, strict=True)
+    outcomes = [RewriteOutcome(server, "", "unwrapped", "", "{}", node.raw) for server, node in raws if server in gone]
+    outcomes += [outcome for outcome in made.outcomes if outcome.server not in gone or outcome.project]
+    made = replace(made, outcomes=tuple(outcomes), one="" if rest else NAME)
+    for old in () if only else earlier:
+        with suppress(SettingsError):
+            if wrap(old, name, held.launch, held.names, dialect).text == text:
+                return replace(made, text=old)  # the order and the comments between entries might differ
+    return made
+
+
+def _open_table(text: str, name: str, dialect: ConfigDialect) -> Node:
+    document = open_document(text, name, dialect)
+    assert isinstance(document, JsonDocument)
+    return document.table
+
+
+def _find_held(text: str, name: str, dialect: ConfigDialect) -> HeldServers | None:
+    """Raises SettingsError if what the entry holds was changed so that it cannot be read."""
+    table = _open_table(text, name, dialect)
+    entry = table.get(NAME)
+    words, env = (list_words(entry), entry.get("env")) if entry and entry.kind == "object" else ([], None)
+    value = env.get(VARIABLE) if env and env.kind == "object" else None
+    if words[-3:] != _ARGUMENTS or value is None or value.kind != "string":
+        return None
+    servers = jsonc.scan(value.value, f"{VARIABLE} in {name}").get("mcpServers")
+    if servers is None or servers.kind != "object" or not servers.children:
+        raise SettingsError(f"{VARIABLE} in {name} has no mcpServers. Restore the file from its copy.")
+    if twice := next((each for each in servers.names if each in table.names), servers.duplicate_key):
+        raise SettingsError(f"{name} has the server {twice!r} twice, once in its entry {NAME!r}. Remove the other one.")
+    return HeldServers(table, tuple(words[:-3]), servers)
+
+
+def _split(text: str, name: str, held: HeldServers | None) -> str:
+    """Put the entries back in place of the one that holds them."""
+    if held is None:
+        return text
+    place = held.table.names.index(NAME)
+    start, end = held.table.keys[place].start, held.table.children[place].end
+    return text[:start] + held.servers.text[held.servers.keys[0].start : held.servers.children[-1].end] + text[end:]
+
+
+def _join(text: str, name: str, launch: Sequence[str], chosen: Collection[str], dialect: ConfigDialect) -> str:
+    """Put one entry in place of those that are chosen."""
+    table = _open_table(text, name, dialect)
+    if NAME in table.names:
+        raise SettingsError(f"{name} already has a server {NAME!r}. Rename it first.")
+    indexes = [at for at, each in enumerate(table.names) if each in chosen]
+    firsts = [at for at in indexes if at - 1 not in indexes]
+    lasts = [at for at in indexes if at + 1 not in indexes]
+    parts = [text[table.keys[first].start : table.children[last].end] for first, last in zip(firsts, lasts, strict=True)]
+    begin, end = table.keys[firsts[0]].start, table.children[lasts[0]].end
+    layout = text[text.rfind("\n", 0, begin) + 1 : begin]
+    held = '{"mcpServers": {' + (", " if layout.strip() else f",\n{layout}").join(parts) + "}}"
+    if "$" in held or len(held.encode()) > _MAX_BYTES:  # within an entry, it was refused before
+        why = "a comment between its servers has a $" if "$" in held else f"its servers are more than {_MAX_BYTES:,} bytes"
+        raise SettingsError(f"{name} cannot have one entry: {why}. Leave out --one.")
+    program, *words = launch
+    has_types = all(table.children[at].get("type") for at in indexes)
+    entry: dict[str, Any] = {"type": "stdio"} if has_types else {}
+    entry |= {"command": program, "args": [*words, *_ARGUMENTS], "env": {VARIABLE: held}}
+    member = f"{jsonc.quote(NAME)}: {jsonc.write_like_first(table, entry)}"
+    return jsonc.apply_edits(
+        text, [jsonc.Edit(begin, end, member), *jsonc.remove(table, [at for at in indexes if at > lasts[0]])]
+    )
+
+
+def _find_refusal(server: ConfiguredServer, table: Node, dialect: ConfigDialect, *, is_named: bool) -> str:
+    """Why a server cannot be in the one entry; empty if it can."""
+    entry = server.entry
+    why = dialect.find_refusal(server.written.value) if entry.kind == "object" else ""
+    if why := why or entries.find_refusal(server.name, entry, is_named=is_named):
+        return f"{why} on its own; unwrap it first" if why == entries.ALREADY_WRAPPED else why
+    if server.project or entry.start < table.start or entry.end > table.end:
+        return "it is not in the file's first list of servers" if not server.project else "it belongs to a project"
+    if entry.get("url"):
+        return "it is remote, and one entry holds only servers with a command"
+    if entry is not server.written.node:
+        return "its client spells a command in a way that one entry cannot hold"
+    if strange := next((key for key in entry.names if key not in _KEYS), ""):
+        return f"only your client understands its key {strange!r}"
+    if "$" in server.name or "$" in entry.raw:
+        return "it has a $, and your client may fill in something there"
+    env, folder = entry.get("env"), entry.get("cwd")
+    is_plain = env is None or (env.kind == "object" and all(each.kind == "string" for each in env.children))
+    return "" if is_plain and (folder is None or folder.kind == "string") else "its env or its cwd is not made of strings"
