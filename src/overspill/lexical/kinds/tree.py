@@ -21,7 +21,11 @@ MIN_EMBEDDED_BYTES = 400
 
 _JSON = regex(rb"(?s)\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"(\s*+:)?|(\\?\Z))|([{\[])|([}\]])")
 """An unclosed string extends to the end; otherwise every quotation mark in it would start another search."""
-_PLAIN_JSON = regex(rb"(?:[^\"{}\[\]]++|\"[^\"]*+\"(?!\s*+:\s*+[{\[]))*+(?:((?:\"[^\"]*+\"\s*+:\s*+)?[{\[])|([}\]]))")
+_PLAIN_JSON = regex(
+    rb"[^\"{}\[\]]*+(?:\"[^\"]*+\"(?!\s*+:\s*+[{\[])[^\"{}\[\]]*+)*+"
+    rb"(?:((?:\"[^\"]*+\"\s*+:\s*+)?[{\[])([^\"{}\[\]]*+(?:\"[^\"]*+\"[^\"{}\[\]]*+)*+[}\]])?+|([}\]]))"
+)
+"""A container without other containers in it is one match, up to its end."""
 _NEXT_BRACKET = regex(rb"(?s)(?:[^\"{}\[\]]++|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"|\\?\Z))*+(?:([{\[])|[}\]])")
 """The match includes everything before the bracket, even strings. Matching each string would take three times as long."""
 _OBJECT_START = regex(rb"\{\s*+\"[^\"\\]*+\"\s*+:")
@@ -55,16 +59,16 @@ class Tree:
         self.depth = 0
         self.unopened = 0
 
-    def open(self, start: int, inside: int, parent: int) -> int:
-        """Below the maximum depth, a container is part of its parent, and only its end is counted."""
+    def open(self, start: int, inside: int, parent: int, end: int = -1) -> int:
+        """Below the maximum depth, a container is part of its parent, and only its end is counted. `end`: if it is known."""
         if self.depth >= _MAX_DEPTH:
-            self.unopened += 1
+            self.unopened += end < 0
             return parent
-        self.depth += 1
+        self.depth += end < 0
         node = len(self.starts)
         self.starts.append(start)
         self.insides.append(inside)
-        self.ends.append(-1)
+        self.ends.append(end)
         self.parents.append(parent)
         if siblings := self.children.get(parent):
             siblings.append(node)
@@ -123,13 +127,15 @@ def _containers(tree: Tree, text: Text, start: int, end: int) -> int:
         if found is None:
             start, stop = _skip_plain_members(text, start, stop, end), 0
             continue
-        start = found.end()
-        if found.lastindex == 2:
+        start, role = found.end(), found.lastindex
+        if role == 3:
             node = tree.close(node, start)
-        else:
-            node = tree.open(found.start(1), start, node)
-            if text[start - 1] == _ARRAY_START:
-                tree.arrays.add(node)
+            continue
+        first, inside = found.span(1)
+        opened = tree.open(first, inside, node, start if role == 2 else -1)
+        if text[inside - 1] == _ARRAY_START:
+            tree.arrays.add(opened)
+        node = node if role == 2 else opened
     return node
 
 
