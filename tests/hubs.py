@@ -75,6 +75,7 @@ class HubHome:
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
             "XDG_RUNTIME_DIR": str(folder),
+            "TMPDIR": str(folder),  # commands that list all stores find none that other tests have left
             "PYTHONPATH": str(Path(__file__).parents[1] / "src"),
             **measuring,
         }
