@@ -7,9 +7,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import anyio
 import pytest
 from hubs import HubFront, HubHome, hub_home
 from wire import OVERSPILL, Process, Wire, every, proxied
+
+from overspill import Session, Settings
+from overspill.hooks.shapes import family_of
 
 
 @pytest.fixture(params=["alone", "hub"])
@@ -115,3 +119,24 @@ def test_a_name_that_cannot_be_a_group_is_refused(name: str):
         assert wire.process.wait(30) == 2
         wire.end()
         assert b"is not a name of up to 40 letters, digits and hyphens" in wire.errors
+
+
+def test_secrets_in_what_a_hook_has_stored_are_hidden_too(home: HubHome):
+    value = "tuesday-7f3a9c1e5b"
+    text = "".join(f"line {number} of a log\n" for number in range(3_000)) + f"before {value} after\n"
+    settings = Settings(storeDir=str(home.folder / "store"), retention="keep", redact={"shown": "on"})
+
+    async def keep() -> str:
+        family = family_of("cursor", str(home.folder))
+        async with Session(settings, family=family, preload=False, secrets={"API_TOKEN": value}) as session:
+            return (await session.keep(text, "log")).handle
+
+    id = anyio.run(keep)
+    folder = home.folder / ".config" / "overspill"
+    folder.mkdir(parents=True)
+    (folder / "config.yaml").write_text(f"storeDir: {home.folder / 'store'}\nredact: {{shown: on}}\n")
+    with start(home, "serve", "cursor", API_TOKEN=value) as reader:
+        reader.hello()
+        answer = reader.text("get_tool_output", {"id": id, "mode": "grep", "pattern": "before"})
+    assert "before [redacted:api-token:" in answer
+    assert value not in answer

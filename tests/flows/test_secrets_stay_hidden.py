@@ -83,8 +83,10 @@ def test_what_a_command_prints_is_kept_and_read_with_marks(tmp_path: Path) -> No
     kept = run("keep", "--", sys.executable, "-c", many)
     name = re.findall(r"out_[0-9a-z]{6,}", kept)[0]
     shown = kept + run("get", name, "--lines", "1-2") + run("get", name, "--grep", "token") + run("get", name, "--ask", "token")
+    (tmp_path / "own.log").write_text(f"they said {SECRET} yesterday\n")
+    shown += run("extract", "what they said", "own.log")
     assert SECRET[:8] not in shown
-    assert len(MARK.findall(shown)) >= 5
+    assert len(MARK.findall(shown)) >= 6
     assert SECRET in run("artifacts", "show", name)
 
 

@@ -72,8 +72,9 @@ def serve_proxy(given: Mapping[str, Any]) -> Prepared | None:
 def serve_outputs(family: str) -> Prepared | None:
     """Serve the retrieval tools for what sessions of this family have stored, without any server."""
     settings = load_settings(None, None, (), [PROXY_DEFAULTS, SHARED_DEFAULTS], lasting="serve", forgiving=True).settings
-    options = ProxyOptions(servers={}, environ={}, shared_family=family)
-    return _run(Prepared({"address": None}, settings, options, find_surroundings().environ, inform), quiet=False)
+    environ = find_surroundings().environ  # has values to hide in what others, such as hooks, have stored
+    options = ProxyOptions(servers={}, environ=environ, shared_family=family)
+    return _run(Prepared({"address": None}, settings, options, environ, inform), quiet=False)
 
 
 def _run(prepared: Prepared, *, quiet: bool) -> Prepared | None:

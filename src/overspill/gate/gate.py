@@ -288,7 +288,8 @@ class Gate:
 
     def _describe(self, call: ToolCall, collected: CollectedResult, sealed: SealedOutput, reason: Reason) -> Kept:
         kept = describe_kept(call, collected, sealed, reason, self._shelf.session, self.names.give(collected.spool.id))
-        return replace(kept, source=hide(self.redaction, call, kept.source))
+        made = kept.lineage and replace(kept.lineage, query=hide(self.redaction, call, kept.lineage.query))
+        return replace(kept, source=hide(self.redaction, call, kept.source), lineage=made)
 
     def _reply(self, content: list[Block], shown: str, collected: CollectedResult, **facts: Any) -> Reply:
         model, original = self.settings.model, collected.original

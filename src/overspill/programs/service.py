@@ -71,7 +71,7 @@ class Programs:
     async def _run(self, code: str, library: ProgramLibrary, trace: Trace) -> Output:
         """The tool, as `calls` runs it."""
         allowed = select_allowed(await self.list_tools(), self._settings)
-        tools = ProgramTools(allowed, self._calls, trace)
+        tools = ProgramTools(allowed, self._calls, trace, self._sources[0].redaction.redact)
         functions: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
             "_load": (library.read, (str,)),
             "_parts": (library.list_parts, (str,)),

@@ -9,6 +9,7 @@ import keyword
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 import anyio.to_thread
@@ -19,6 +20,7 @@ from overspill.calls.invoke import Tool
 from overspill.calls.service import CallService
 from overspill.errors import BadRequest
 from overspill.gate.collect import field
+from overspill.gate.off_loop import run_off_loop
 from overspill.programs.content import MAX_LOADED_BYTES
 from overspill.programs.trace import Trace
 from overspill.reading.references import Check, matches
@@ -84,8 +86,11 @@ def define_tools(names: Iterable[str]) -> str:
 class ProgramTools:
     """For one program."""
 
-    def __init__(self, allowed: Mapping[str, ProgramTool], calls: CallService, trace: Trace) -> None:
-        self._allowed, self._calls, self._trace = allowed, calls, trace
+    def __init__(
+        self, allowed: Mapping[str, ProgramTool], calls: CallService, trace: Trace, redact: Callable[[str, str, str], str]
+    ) -> None:
+        """`redact` hides secrets before a result is hashed."""
+        self._allowed, self._calls, self._trace, self._redact = allowed, calls, trace, redact
         self._count = 0
 
     def write_stubs(self, names: Sequence[str]) -> str:
@@ -120,7 +125,8 @@ class ProgramTools:
         if kept is not None and (kept.missing or kept.media == "binary" or kept.size.bytes > MAX_LOADED_BYTES):
             why = kept.missing or ("it is not text" if kept.media == "binary" else "it is too large for a program to take whole")
             raise BadRequest(f"The result of {name} is stored as {kept.name}: {why}. Try parts({kept.name!r}).")
-        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        hashed = await run_off_loop(partial(self._redact, text, tool.name, tool.server), len(text))
+        digest = hashlib.sha256(hashed.encode("utf-8", "surrogatepass")).hexdigest()
         self._trace.calls.append(LineageCall(tool.name, tool.server, digest, kept.handle if kept else ""))
         if reply.is_error:
             raise BadRequest(f"{name} failed: {text[:2000]}")

@@ -87,6 +87,7 @@ class OutputTables(Struct, eq=False):
         kept = None
         if answer.rows and not bound.holds(SqlReply(answer, stored).whole.text):
             sources = tuple(LineageSource(name, each.kept.handle, each.kept.sha256) for name, each in outputs.items())
+            statement = self.gate.redaction.redact(statement, "sql", "")  # before it is cut
             query, more = statement[:_MAX_RECORDED_CHARS], len(statement) - _MAX_RECORDED_CHARS
             lineage = Lineage(query if more <= 0 else f"{query}… ({more:,} more characters)", sources)
             kept = await self.keep(ToolCall("", "sql", {"query": lineage.query}), found.lines, lineage)

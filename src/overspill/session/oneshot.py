@@ -52,8 +52,9 @@ async def open_extraction(
     models: Sequence[str | Model] = (),
     settings: Settings | None = None,
     endpoints: Mapping[str, Endpoint] | None = None,
+    secrets: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[Ask]:
-    """Like `extract`, for many sources. Its copies of them stay on disk until the end."""
+    """Like `extract`, for many sources. Its copies of them stay on disk until the end. `secrets` are as for `Session`."""
     require("settings", settings, (Settings, type(None)), "Settings(…)")
     require("models", models, (list, tuple), "a list of names or models")
     given = {model.name: model for model in models if not isinstance(model, str)}
@@ -61,7 +62,7 @@ async def open_extraction(
     values = dict(flatten(Settings, settings or Settings()))
     # Search everything, and leave nothing behind.
     base = Settings.of(values | {("retention",): "session", ("truncation", "max_artifact_size"): None})
-    async with Session(base, models=given, endpoints=endpoints, preload=False) as session:
+    async with Session(base, models=given, endpoints=endpoints, preload=False, secrets=secrets) as session:
 
         async def ask(
             source: Source, *, max_tokens: int, progress: Progress | None = None, note_read: NoteRead = lambda _: None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from overspill.redaction.policy import Redaction
 from overspill.session.session import Session
 from overspill.settings import Settings
 
@@ -19,7 +20,7 @@ class SharedSession:
     def fits(self, family: str, settings: Settings, secrets: Mapping[str, str]) -> bool:
         """Whether a new client may use it. Not while one is connected: they may be different people, who share a process."""
         is_same = (family, settings) == (self._family, self._settings)
-        hides_same = settings.redact == Settings().redact or secrets == self._secrets
+        hides_same = secrets == self._secrets or not Redaction(settings, {}).is_on
         return is_same and hides_same and not self.connected
 
 

@@ -137,7 +137,7 @@ def tool_failure(error: str) -> str:
 
 
 def stream_failure(error: str) -> str:
-    why = one_line(error, MAX_ERROR_LINE_CHARS)
+    why = one_line(brief_error(error), MAX_ERROR_LINE_CHARS)
     return f"[The tool failed before it finished: {why}. What it had produced by then is above or stored.]"
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from overspill import Session, Settings
 from overspill.errors import SettingsError
+from overspill.programs.tools import ProgramTool
 from overspill.retrieval.archive import Archive
 from overspill.store.memory import MemoryStore
 
@@ -177,3 +178,27 @@ async def test_it_is_off_by_default_and_unknown_marks_are_refused() -> None:
 def test_a_pattern_that_re2_does_not_take_is_refused_with_its_name() -> None:
     with pytest.raises(SettingsError, match=r"redact\.patterns\.ticket is not a regular expression of RE2 .*missing"):
         Settings(redact={"patterns": {"ticket": "TCK-(\\d"}})
+
+
+async def test_what_an_output_was_made_from_is_recorded_without_secrets_or_their_hashes() -> None:
+    pytest.importorskip("duckdb")
+
+    async def env() -> str:
+        return f"token {SECRET}"
+
+    async def list_tools() -> list[ProgramTool]:
+        return [ProgramTool("env", "", {"type": "object"}, env)]
+
+    store = MemoryStore()
+    async with Session(Settings(redact={"stored": "on"}, programTools=["/env"]), secrets=NAMED, store=store) as session:
+        session.offer_to_programs(list_tools)
+        program = await session.run_program(f"seen = await env()\nsave('a', 'word ' * 9000)\n'{SECRET}' in seen")
+        rows = (await session.call("rows", {}, lambda: [{"id": number, "to": "x" * 30} for number in range(3000)])).kept
+        assert rows is not None
+        for before in (0, 9_960):
+            await session.sql(f"SELECT *, '{'x' * before}{SECRET}' AS seen FROM {rows.name}")
+        journal = b"".join(line for _, lines in Archive([store]).journals() for line in lines).decode()
+    assert "True" in program.text
+    assert journal.count("lineage") >= 3
+    assert not any(SECRET[at : at + 6] in journal for at in range(len(SECRET) - 5))
+    assert hashlib.sha256(f"token {SECRET}".encode()).hexdigest() not in journal

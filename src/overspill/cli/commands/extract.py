@@ -82,7 +82,7 @@ def extract(
     settings = load_settings(**options).settings
     available = endpoints(settings, os.environ, models)
     asked, problem = _choose_models(models, settings, available)
-    opening = partial(open_extraction, what, mode=mode, models=asked, settings=settings, endpoints=available)
+    opening = partial(open_extraction, what, mode=mode, models=asked, settings=settings, endpoints=available, secrets=os.environ)
     one, failed = files[0] if files else Path("-"), list[Path]()
     is_many = len(files) > 1 or one.is_dir()
     answers = _ask_many(files, opening, max_tokens, failed) if is_many else _ask_one(one, opening, max_tokens)
