@@ -143,7 +143,7 @@ ROOMS: dict[str, Room] = {
     ),
     "worker": Room(
         "the worker's side of a task engine: takes calls from a queue and runs them",
-        "calls errors gate handles record retrieval session settings store task_queue types wording",
+        "calls errors gate handles record redaction retrieval session settings store task_queue types wording",
         "docket redis",
     ),
     "testing": Room("stand-ins for tests: scripted models, tools that end when told to", "errors models types"),

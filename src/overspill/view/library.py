@@ -143,7 +143,8 @@ def find_citation(library: Library, session: str, op: str) -> Citation:
         raise HandleError("This session has no such extraction.")
     item, quotes, problem = library.find(session, event.id), list[CheckedQuote](), ""
     try:
-        reader = library.open(item).as_stored().reader
+        stored = library.open(item)
+        reader, hiding = stored.as_stored().reader, stored.decoded().positions
         reader = redecode(reader, event.decoded) if event.decoded else reader
     except OverspillError as error:
         problem = str(error)
@@ -155,7 +156,9 @@ def find_citation(library: Library, session: str, op: str) -> Citation:
             shown = reader.read(start, min(end, start + _MAX_QUOTE_BYTES))
             is_sound = 0 <= quote.start <= quote.end <= reader.size and is_quoted(quote, reader)
             line = view.line_at(start) if shown else 0
-            text = "(with secrets)" if quote.sha256 == REDACTED else decode(shown)
+            # It may have been quoted before secrets were hidden.
+            is_hidden = hiding.hides(hiding.from_stored(start), hiding.from_stored(end, is_end=True))
+            text = "(with secrets)" if quote.sha256 == REDACTED or is_hidden else decode(shown)
             quotes.append(CheckedQuote(quote, text, line, is_sound, end - start > len(shown)))
     problem = problem or library.verify(item).problem
     return Citation(item, event, tuple(quotes), tuple(answers), find_answer(found, op), cost, problem)

@@ -20,6 +20,7 @@ from overspill.errors import BadRequest, HandleError, StoreError
 from overspill.gate.collect import is_blocks
 from overspill.gate.serialise import to_json
 from overspill.record.events import Entry, JobChanged, OutputStored, now_ms
+from overspill.redaction.policy import Redaction
 from overspill.retrieval.group import SessionGroup, name_part
 from overspill.session.opening import SessionOpening
 from overspill.session.parts import SessionParts
@@ -58,8 +59,9 @@ Ending: TypeAlias = Literal["over", "busy", "handed over"]
 
 
 class CallRunner:
-    def __init__(self, store: Store, settings: Settings) -> None:
-        self._store = store
+    def __init__(self, store: Store, settings: Settings, secrets: Mapping[str, str]) -> None:
+        """`secrets` are as for `Session`."""
+        self._store, self._redaction = store, Redaction(settings, secrets)
         self._settings = settings
         self._threads = Threads(settings.max_running)
 
@@ -89,7 +91,10 @@ class CallRunner:
         except HandleError:  # it is new
             id = call.job
         # Record that the tool runs before it starts: otherwise, if this worker dies, another might run it again.
-        parts = await SessionOpening(settings=self._settings, store=self._store, name=name, writes_off_loop=False).open(id)
+        opening = SessionOpening(
+            settings=self._settings, store=self._store, name=name, writes_off_loop=False, redaction=self._redaction
+        )
+        parts = await opening.open(id)
         try:
             yield parts
         finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -47,12 +47,18 @@ _USUAL = WorkerOptions()
 
 class ToolWorker:
     def __init__(
-        self, tools: WorkerTools, store: Store, address: QueueAddress, settings: Settings, options: WorkerOptions = _USUAL
+        self,
+        tools: WorkerTools,
+        store: Store,
+        address: QueueAddress,
+        settings: Settings,
+        options: WorkerOptions = _USUAL,
+        secrets: Mapping[str, str] | None = None,
     ) -> None:
         self._tools = tools
         self._address = address
         self._options = options
-        self._runner = CallRunner(store, settings)
+        self._runner = CallRunner(store, settings, secrets or {})
         self._hurry = anyio.Event()
 
     async def serve(self, stop: anyio.Event, ready: Callable[[], None] = lambda: None) -> None:

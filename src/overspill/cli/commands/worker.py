@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from functools import partial
 from importlib.util import find_spec
@@ -61,9 +62,8 @@ def worker(module: str, jobs: str | None, max_running: int, grace: float, insecu
     address = parse_address(place, insecure=insecure)
     tools = load_tools(module)
     logging.getLogger("docket").setLevel(logging.CRITICAL)  # we report a lost server ourselves; it would write a traceback
-    serving = ToolWorker(
-        tools, open_configured_store(settings), address, settings, WorkerOptions(max_running=max_running, grace_seconds=grace)
-    )
+    limits = WorkerOptions(max_running=max_running, grace_seconds=grace)
+    serving = ToolWorker(tools, open_configured_store(settings), address, settings, limits, os.environ)
     ready = partial(inform, f"running {', '.join(tools)} for {address.shown}")
 
     async def run(stop: anyio.Event) -> None:
