@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any, cast
 
 import msgspec
@@ -35,7 +34,7 @@ def read_cells(row: msgspec.Raw | bytes | memoryview, key: str = "", *, merges_l
             return {}
     fields: dict[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {VALUE: value}
     is_flat = ({dict, list} if merges_lists else {dict}).isdisjoint(map(type, fields.values()))
-    cells: dict[str, object] = fields if is_flat else dict(_flatten(fields, "", 0, merges_lists))
+    cells: dict[str, object] = fields if is_flat else _flatten(fields, "", 0, {}, merges_lists=merges_lists)
     return {KEY: key, **cells} if key else cells
 
 
@@ -77,14 +76,18 @@ def write_cell(cell: object) -> str:
     return cell if isinstance(cell, str) else msgspec.json.encode(cell).decode()
 
 
-def _flatten(fields: dict[str, Any], above: str, depth: int, merges_lists: bool) -> Iterator[tuple[str, object]]:
+def _flatten(
+    fields: dict[str, Any], above: str, depth: int, cells: dict[str, object], *, merges_lists: bool
+) -> dict[str, object]:
+    """Adds the fields to `cells` by path."""
     for key, field in fields.items():
         if isinstance(field, dict) and field and depth < _MAX_PATH_DEPTH:
-            yield from _flatten(cast("dict[str, Any]", field), f"{above}{key}.", depth + 1, merges_lists)
+            _flatten(cast("dict[str, Any]", field), f"{above}{key}.", depth + 1, cells, merges_lists=merges_lists)
         elif merges_lists and isinstance(field, list) and (members := _merge_members(cast("list[object]", field))):
-            yield from ((f"{above}{key}.{name}", held) for name, held in members.items())
+            cells.update((f"{above}{key}.{name}", values) for name, values in members.items())
         else:
-            yield above + key, cast(object, field)
+            cells[above + key] = cast(object, field)
+    return cells
 
 
 def _merge_members(field: list[object]) -> dict[str, list[object]]:
@@ -92,6 +95,6 @@ def _merge_members(field: list[object]) -> dict[str, list[object]]:
     merged: dict[str, list[object]] = {}
     for member in field:
         if isinstance(member, dict):
-            for name, held in _flatten(cast("dict[str, Any]", member), "", _MAX_PATH_DEPTH - 1, merges_lists=False):
+            for name, held in _flatten(cast("dict[str, Any]", member), "", _MAX_PATH_DEPTH - 1, {}, merges_lists=False).items():
                 merged.setdefault(name, []).append(held)
     return merged

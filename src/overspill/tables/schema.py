@@ -116,13 +116,13 @@ class _Holders:
             likely = [
                 column for column, values in enumerate(table.values) if len(values) >= max(MIN_VALUES, _MIN_DISTINCT_SHARE * most)
             ]
-            columns = dict.fromkeys(column for column in (table.key, *likely) if column >= 0 and column not in table.lists)
-            held: dict[int, Counter[str]] = {column: Counter() for column in islice(columns, _MAX_NAMING)}
-            for cells in read(number):
-                for column, counts in held.items():
-                    if (cell := cells[column]) not in NEVER_KEYS:
-                        counts[cell] += 1
-            for column, counts in held.items():
+            naming = dict.fromkeys(column for column in (table.key, *likely) if column >= 0 and column not in table.lists)
+            columns = list(islice(naming, _MAX_NAMING))
+            rows = ([cells[column] for column in columns] for cells in (read(number) if columns else ()))
+            for column, held in zip(columns, zip(*rows, strict=True), strict=False):
+                counts = Counter(held)
+                for missing in NEVER_KEYS:
+                    del counts[missing]
                 if len(counts) >= _MIN_UNIQUE_SHARE * counts.total() > 0:
                     self.sizes[number, column] = len(counts)
                     for value in counts.keys() & wanted:
