@@ -26,7 +26,7 @@ _MAX_PHRASE_GAP_BYTES = 8
 """Two terms further apart are not a phrase."""
 _MAX_RECORDS_BY_LABEL = 400
 """A label alone makes the records below it candidates only if there are at most this many."""
-_CELL_MARKS = (b",", b";", b"|", b"\t", b'"', b"\r", b"\n")
+_CELL_MARKS = b',;|\t"\r\n'
 _CELL_GAPS = (b"  ", b"| ", b" |")
 _MAX_FEW_RECORDS = 20
 """With so few records, terms that are in all of them still count."""
@@ -144,7 +144,7 @@ def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> tuple[_
     found = _Hits({}, {}, {}, len(outline))
     finder = Finder(terms, code=index.traits.is_code)
     text, celled, has_labels = index.text, index.traits.is_celled, len(outline.label_starts) > 0
-    hits = (hit for span in (index.spans if terms else ()) for hit in finder.hits(text, *span))
+    hits = chain.from_iterable(finder.hits(text, *span) for span in (index.spans if terms else ()))
     record, first, last = -1, 0, 0
     for start, end, term, exactness in islice(hits, most):
         if has_labels and (label := outline.label_at(start)) >= 0:
@@ -163,9 +163,8 @@ def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> tuple[_
 
 def _is_cell(text: Text, start: int, end: int, first: int, last: int) -> bool:
     """Whether a hit fills the space between the marks or gaps on both sides."""
-    before, after = bytes(text[max(first, start - 2) : start]), bytes(text[end : min(last, end + 2)])
-    return (not before or before[-1:] in _CELL_MARKS or before in _CELL_GAPS) and (
-        not after or after[:1] in _CELL_MARKS or after in _CELL_GAPS
+    return (start == first or text[start - 1] in _CELL_MARKS or text[max(first, start - 2) : start] in _CELL_GAPS) and (
+        end >= last or text[end] in _CELL_MARKS or text[end : min(last, end + 2)] in _CELL_GAPS
     )
 
 

@@ -67,9 +67,10 @@ def compile_pattern(
 
 def find_spans(pattern: Pattern, text: Searched, pos: int, endpos: int) -> Iterator[tuple[int, int]]:
     """Like `finditer`, in half the time: it calls the matcher directly and creates no match objects."""
-    while pos <= endpos and (spans := find_groups(pattern, text, pos, endpos)):
-        yield spans[0]
-        pos = max(spans[0][1], pos + 1)
+    match: Callable[..., list[tuple[int, int]]] = cast("Any", pattern)._regexp.Match
+    while pos <= endpos and (span := match(_UNANCHORED, text, pos, endpos)[0])[0] >= 0:
+        yield span
+        pos = max(span[1], pos + 1)
 
 
 def find_groups(pattern: Pattern, text: Searched, pos: int, endpos: int, *, anchored: bool = False) -> list[tuple[int, int]]:
