@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -82,9 +83,11 @@ class Patterned(RowFormat, frozen=True):
 
 def find_patterned(lines: Sequence[str]) -> Patterned | None:
     """The shape of most of these lines."""
-    rows = [line for line in lines if line.strip() and not _LIMITS.match(line)]
+    candidates = (line for line in lines if line.strip() and not _LIMITS.match(line))
+    rows = list(islice(candidates, 3))
     for shape, (names, pattern) in _SHAPES.items():
         if any(pattern.fullmatch(row.rstrip()) for row in rows[:3]):
+            rows += candidates
             matching = sum(pattern.fullmatch(row.rstrip()) is not None for row in rows)
             if matching >= _MIN_PATTERNED_SHARE * len(rows):
                 return Patterned(names, shape)

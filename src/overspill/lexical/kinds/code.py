@@ -74,15 +74,13 @@ def is_source(sample: Sample) -> bool:
     lines = sample.unfenced
     ends = [line.rstrip()[-_MAX_END_CHARS - 1 :] for line in lines]
     sure = [end.endswith(_SURE_ENDS) or _SURE_CODE.match(line) is not None for line, end in zip(lines, ends, strict=True)]
-    likely = sum(
+    if sum(sure) > (_MIN_SURE_SHARE_AMONG_WORDS if sample.is_wordy else _MIN_SURE_SHARE) * len(lines):
+        return True
+    likely = (
         is_sure or bool(_LIKELY_CODE.match(line) or _LIKELY_END.search(end))
         for is_sure, line, end in zip(sure, lines, ends, strict=True)
     )
-    defining = sum(_DEFINITION.match(line) is not None for line in lines)
-    total = max(1, len(lines))
-    if sum(sure) > (_MIN_SURE_SHARE_AMONG_WORDS if sample.is_wordy else _MIN_SURE_SHARE) * total:
-        return True
-    return defining > _MANY_DEFINITIONS * total and likely > _MIN_LIKELY_SHARE_WITH_MANY * total
+    return has_definitions(sample) and sum(likely) > _MIN_LIKELY_SHARE_WITH_MANY * len(lines)
 
 
 def has_definitions(sample: Sample) -> bool:

@@ -23,6 +23,8 @@ _SIGNED = regex(
     rb"\d{4}[^\n]{0,12}?\d{1,2}:\d{2}[^\n]{0,12}:)\s*+$"
 )
 """The line that begins a message in an archive: `From a@b Mon Jan 5 02:02:00 2009`, or `Ann Lee, 2010-01-05 02:02:`."""
+_MAY_SIGN = b":0123456789"
+"""What such a line ends with."""
 _HEADER = regex(rb"(?i)(?:From|Date|Sent|To|Cc|Subject|Message-ID|In-Reply-To|References|Reply-To): \S")
 _THREAD = regex(
     rb"(?i)(?:Thread|Topic|Title|Issue|Ticket|Bug|Discussion|Conversation|Merge request|Pull request)"
@@ -46,7 +48,7 @@ def are_messages(sample: Sample) -> bool:
     messages, headers = 0, 0
     for line in lines:
         headers = headers + 1 if _HEADER.match(line) else 0
-        messages += headers == _MIN_HEADERS or _SIGNED.match(line) is not None
+        messages += headers == _MIN_HEADERS or (line.rstrip()[-1:] in _MAY_SIGN and _SIGNED.match(line) is not None)
     return _MIN_MESSAGES <= messages <= _MAX_MESSAGES_SHARE * len(lines)
 
 

@@ -91,8 +91,7 @@ def _cut_commits(text: Text, start: int, end: int, outline: Outline, cut_embedde
 
 def _is_diff(sample: Sample) -> bool:
     lines = sample.lines
-    marks = sum(bool(_DIFF.match(line)) for line in lines)
-    if marks < 2 or not any(map(_SURE_MARK.match, lines)):
+    if not any(map(_SURE_MARK.match, lines)) or sum(map(bool, map(_DIFF.match, lines))) < 2:
         return False
     return sum(line[:1] in "+- @" for line in lines) > _MIN_CHANGED_SHARE * len(lines)
 
