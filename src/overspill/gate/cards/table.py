@@ -258,7 +258,7 @@ def _describe_read(counts: Counter[str], reading: Reading, measured: dict[str, f
     """`number 1 to 900, but "Total" once`."""
     kind = "text, numbers" if is_json and reading.meaning == "number" else _name_meaning(reading)
     words = f"{kind} {name(min(measured, key=measured.__getitem__))} to {name(max(measured, key=measured.__getitem__))}"
-    misfits = Counter({text: counts[text] for text in counts.keys() - measured.keys()})
+    misfits = Counter({text: times for text, times in counts.items() if text not in measured})
     for text, times in misfits.most_common(1):
         words += f", but {name(text)} {'once' if times == 1 else f'{times:,} times'}"
         words += f" and {count_noun(misfits.total() - times, 'other')}" if misfits.total() > times else ""

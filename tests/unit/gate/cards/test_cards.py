@@ -80,6 +80,12 @@ def test_delimited_rows_have_columns_with_ranges_and_frequent_values():
     assert shown[7:9] == [' 0,"south",0.0,', ' 1,"north",0.25,']
 
 
+def test_of_equally_frequent_words_among_numbers_the_first_is_shown():
+    rows = [f"{number},{number}" for number in range(300)]
+    rows[100:100] = [f"x,{word}" for word in ("later", "withheld", "refused", "estimated", "lost", "open", "closed", "moved")]
+    assert "but later once and 7 others" in card("\n".join(["id,amount", *rows]))
+
+
 def test_rows_with_another_number_of_cells_are_counted():
     rows = "".join(f"{number},x,y\n" for number in range(350)) + "and now something else\n" * 40
     assert "; 40 rows with more or fewer cells than the header" in card("id,a,b\n" + rows)
