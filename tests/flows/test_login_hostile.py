@@ -96,7 +96,7 @@ async def test_a_token_endpoint_that_refuses(notes: Door, environ: dict[str, str
 
 async def test_an_answer_from_another_authorization_server(notes: Door, environ: dict[str, str]):
     told = await fail(notes, environ, Person(iss=f"https://evil.example/{SECRET}"))
-    assert "from another authorization server" in told
+    assert "from the wrong authorization server" in told
 
 
 async def test_metadata_of_another_issuer(notes: Door, environ: dict[str, str]):
@@ -190,9 +190,8 @@ async def test_a_server_that_refuses_every_token_causes_one_renewal(notes: Door,
         for _ in range(3):
             with pytest.raises(ServerError, match="needs a login"):
                 await servers["notes"].call_tool("log", {})
-        tried = servers["notes"].starts
     assert notes.seen.count("/token") == 1
-    assert tried < 10  # although the login was written while it waited for one
+    assert len(notes.seen) < 10  # although the login was written while it waited for one
 
 
 async def test_rights_that_a_server_invents_are_remembered_up_to_a_limit_and_written_once(notes: Door, environ: dict[str, str]):

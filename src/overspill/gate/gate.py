@@ -57,16 +57,16 @@ class Gate:
         self.intents = IntentAnswers(self._count_tokens, search)
         self._shown = ShownOutputs(shelf, ledger)
         self._shelf = shelf
-        self._ledger = ledger
-        self._budget = budget
+        self._ledger, self._budget = ledger, budget
 
     async def deliver(self, call: ToolCall, collected: CollectedResult, settings: Settings, *, for_program: bool) -> Reply:
         """Decide, reserve room, store, and word the reply. `settings`, here and below, are the tool's."""
         passes = for_program and collected.media == "text"
         # Over the limit in bytes, keep it without measuring it first.
-        is_kept = self._budget is None and collected.media == "text" and 0 < settings.size_cap < collected.least_bytes
-        is_kept = is_kept and not passes and not keeps_nothing(settings)
-        await redact_result(collected, self.redaction, call, may_pass=not is_kept)
+        can_keep = self._budget is None and collected.media == "text" and not passes
+        is_kept = can_keep and 0 < settings.size_cap < collected.least_bytes and not keeps_nothing(settings)
+        if self.redaction.is_on:
+            await redact_result(collected, self.redaction, call, may_pass=not is_kept)
         texts = collected.in_hand
         has_room = passes or self._budget is None
         if texts is not None and passes_for_sure(texts, settings) and (has_room or self._finds_room(collected, settings)):

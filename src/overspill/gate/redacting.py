@@ -34,8 +34,6 @@ def hide(redaction: Redaction, call: ToolCall, text: str) -> str:
 async def redact_result(collected: CollectedResult, redaction: Redaction, call: ToolCall, *, may_pass: bool = True) -> None:
     """Redact its error, its blocks' other fields and, if it may pass, its texts and the tool's own object. The spool keeps the
     original texts."""
-    if not redaction.is_on:
-        return
     collected.broke_off = redaction.redact(collected.broke_off, call.name, call.server)
     redactor = redaction.shown(call.name, call.server)
     if redactor is not None and (collected.in_hand is not None if may_pass else collected.content is not None):
