@@ -43,15 +43,15 @@ class ServerConfig(Struct, frozen=True):
     url: str = ""
     headers: Mapping[str, str] = {}
     tools: tuple[str, ...] | None = None
-    """The only tools to use; None for all."""
+    """The names of the only tools to use; None allows all."""
     idle_minutes: float | None = None
-    """Stop its process after this long without a request, until the next one. 0: never. None: never unless its protocol keeps no
-    session, which makes a new process as good as the old one."""
+    """Its process is stopped after this long without a request, and started again by the next one. 0: never. None: only if its
+    protocol keeps no session, because then a new process is as good as the old one."""
     login: LoginSettings = LoginSettings()
     login_owner: str = ""
-    """Whose login it uses: that of a client over HTTP, or the user's."""
+    """Whose login it uses: a client over HTTP, as `identify_token` names it; empty for the user."""
     early: list[Process] = []
-    """Its process, if that was started before anything could talk to it. The first start of the server takes it out."""
+    """Its process, if it was started before anything could talk to it. The first start of the server takes it from this list."""
 
     def __repr__(self) -> str:
         return f"ServerConfig({self.name!r})"
@@ -74,7 +74,7 @@ class ServerConfig(Struct, frozen=True):
 
 
 def parse_host(url: str) -> str:
-    """Empty if it is not an http or https address."""
+    """Return the URL's host name; empty if this is not an http or https address."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -103,7 +103,7 @@ def server_configs(
     environ: Mapping[str, str] | None = None,
     login: LoginSettings = LoginSettings(),  # noqa: B008  # frozen
 ) -> dict[str, ServerConfig]:
-    """Skips disabled entries. Takes `${NAME}` and `${NAME:-default}` from `environ`."""
+    """Make configurations of all enabled entries. `${NAME}` and `${NAME:-default}` are replaced by variables of `environ`."""
     configs: dict[str, ServerConfig] = {}
     for name, entry in entries.items():
         if not isinstance(entry, dict):

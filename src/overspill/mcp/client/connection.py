@@ -60,7 +60,7 @@ class ServerConnection:
         self.handshake = Handshake("", {}, {}, None)
         self.ended = anyio.Event()
         self.param_headers: dict[str, Mapping[tuple[str, ...], str]] = {}
-        """For tools that want arguments repeated in HTTP headers: which argument goes into which header."""
+        """By tool, if it wants arguments repeated in HTTP headers: the path of each argument and the name of its header."""
         self.transport = transport
         self._client = client
         self._peer = peer
@@ -128,7 +128,7 @@ class ServerConnection:
             self.ended.set()
 
     def mark_lost(self) -> None:
-        """Call this when the server seems to be gone. Pending requests then fail, or still get their answer."""
+        """Call this when the server seems to be gone. Pending requests still get their answer, or fail by themselves."""
         if not self._pending:
             self.ended.set()
 
@@ -158,16 +158,16 @@ class ServerConnection:
             raise
 
     async def _find_failure(self, error: MCPError) -> ServerError | None:
-        """Return None if the error is the server's own answer."""
+        """Return the failure behind an error, or None if the error is the server's own answer."""
         if error.code == mcp_types.CONNECTION_CLOSED and error.message == "Connection closed":
-            # A server may send this very error itself, and then the connection stays up. Otherwise it is about to end.
+            # If the server itself sent this very error, the connection stays up. If the SDK made it, the connection ends soon.
             with anyio.move_on_after(_END_SECONDS):
                 await self.ended.wait()
             return Ended(self.transport.problem) if self.ended.is_set() else None
         return self.transport.find_failure(error)
 
     def _add_identity(self, method: str, params: Raw) -> tuple[Raw | None, CallOptions]:
-        """Add the client's identity and version, if this version of the protocol requires it."""
+        """Add the client's identity and version to a request, if this version of the protocol requires them."""
         version = self.handshake.version
         if not self.handshake.is_modern:
             if "_meta" in params:

@@ -58,7 +58,7 @@ async def read_batches(receive: Receive, limit: int = MAX_MESSAGE_BYTES) -> Asyn
                 batch.append(BadLine(problem, *_cut_edges(parts)))
             else:
                 batch.append(b"".join(parts))
-            parts.clear()  # a line may be large, and the next one may take its time
+            parts.clear()  # frees a line that may be large: the next one may arrive much later
             size = 0
         if rest:
             parts.append(rest)
@@ -73,7 +73,7 @@ async def read_batches(receive: Receive, limit: int = MAX_MESSAGE_BYTES) -> Asyn
 
 
 def _cut_edges(parts: list[bytes]) -> list[bytes]:
-    """The first and last bytes, without joining the parts, which would double their memory."""
+    """Return the first and last bytes. Does not join the parts, which would double their memory."""
     head = tail = b""
     for part in parts:
         head += part[: _MAX_EDGE_BYTES - len(head)]
@@ -91,7 +91,7 @@ def decode(line: bytes) -> SessionMessage | BadLine:
 
 
 def take_last(lines: list[Any]) -> SessionMessage | BadLine | None:
-    """Take the last line out of the list and decode it. None if it is blank."""
+    """Take the last line out of the list and decode it. Returns None for a blank line."""
     line = lines[-1]
     if isinstance(line, BadLine) or not line.strip():
         lines.pop()
@@ -137,7 +137,7 @@ def _read_id(token: bytes) -> int | str | None:
 
 
 def _outermost_keys(head: bytes) -> dict[bytes, bytes]:
-    """The keys of the outermost object with their strings and numbers, up to the end of `head`."""
+    """Find the keys of the outermost object whose values are strings or numbers, up to the end of `head`."""
     found: dict[bytes, bytes] = {}
     depth, key = 0, b""
     for token in _TOKEN.finditer(head):

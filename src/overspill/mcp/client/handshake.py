@@ -18,10 +18,10 @@ from overspill.mcp.client.framing import Raw
 from overspill.text.humanize import quote_line
 
 Ask: TypeAlias = Callable[[str, Raw, CallOptions], Awaitable[Raw]]
-"""Raises MCPError for a refusal, after which another handshake may work, and ServerError if none will."""
+"""Sends a request. Raises MCPError for a refusal, after which another handshake may work, and ServerError if none will."""
 
 TASKS = "io.modelcontextprotocol/tasks"
-"""The extension. Overspill follows tasks itself, for clients that know them and for those that do not."""
+"""The extension for tasks. Overspill follows tasks itself, whether or not the client knows them."""
 _DISCOVER_SECONDS = 10.0  # an old server may take this long to refuse `server/discover`
 
 
@@ -47,7 +47,7 @@ class Handshake(Struct, frozen=True):
 async def shake_hands(ask: Ask, client: ClientIdentity, name: str) -> Handshake:
     refusals: list[MCPError] = []
     for attempt in (_discover, _initialize, _discover) if client.is_modern else (_initialize, _discover):
-        # The third try is for a slow server that answered the first question too late, and is now bound by its answer.
+        # The third try is for a slow server that answered the first handshake too late, and now accepts no other.
         if len(refusals) < 2 or refusals[-1].code == mcp_types.UNSUPPORTED_PROTOCOL_VERSION:
             try:
                 return await attempt(ask, client, name)

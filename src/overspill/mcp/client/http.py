@@ -60,7 +60,7 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
         self.name = config.name
         self.problem = f"The connection to the server {config.name} was lost."
         self.on_lost: Callable[[], None] = lambda: None
-        """Called when the server seems to be gone and no waiting request would notice."""
+        """Called when the server seems to be gone, because no waiting request would notice that."""
         self.remark = ""
         self._surrogates = Surrogates()
         self.restore = self._surrogates.restore
@@ -84,7 +84,7 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
         self._keeper = None if "authorization" in self._headers else TokenKeeper(config, environ, log)
 
     def find_failure(self, error: MCPError) -> ServerError | None:
-        """The failure behind an answer that this transport or the SDK made up; None for an answer of the server."""
+        """Return the failure behind an error that this transport or the SDK made up; None if the server itself sent the error."""
         data = as_mapping(error.data)
         if data.get("seal") != self._seal:
             if error.code == mcp_types.CONNECTION_CLOSED and error.message.startswith("SSE stream"):
@@ -223,13 +223,13 @@ class _JsonClient(httpx2.AsyncClient):
 async def open_transport(
     config: ServerConfig, environ: Mapping[str, str], log: Log
 ) -> AsyncGenerator[tuple[RedactingTransport, Any]]:
-    """Sets no read timeout: calls have their own limits, and a stream may be silent for any length of time."""
+    """Open streams to a server, without a read timeout: calls have their own limits, and a stream may be silent for long."""
     transport = RedactingTransport(config, environ, log)
     name = f"http://server/{quote(config.name, safe='')}"
     async with AsyncExitStack() as stack:
         timeout = httpx2.Timeout(_CONNECT_SECONDS, read=None)
         client = await stack.enter_async_context(_JsonClient(transport=transport, timeout=timeout))
-        with drop_records():  # the caller gets an answer for everything that goes wrong in there
+        with drop_records():  # the caller gets an error for everything that goes wrong inside
             read, write = await stack.enter_async_context(
                 streamable_http_client(name, http_client=client, terminate_on_close=False, max_sse_event_size=MAX_MESSAGE_BYTES)
             )
@@ -244,7 +244,7 @@ def _authorize(token: str) -> dict[str, str]:
 
 
 async def _read_body(response: httpx2.Response) -> bytes | None:
-    """Return None if it is too large."""
+    """Read the whole body. Returns None if it is too large."""
     parts: list[bytes] = []
     size = 0
     try:
@@ -260,9 +260,9 @@ async def _read_body(response: httpx2.Response) -> bytes | None:
 
 
 def _is_session_unknown(status: int, error: mcp_types.ErrorData | None) -> bool:
-    """Whether the server no longer knows the session: 404 by the protocol, but many servers answer 400 with a message.
+    """Whether the server no longer knows the session. The protocol says 404, but many servers answer 400 with a message.
 
-    Tools may also mention sessions of other kinds.
+    A message alone does not prove it: tools may mention sessions of other kinds.
     """
     if error is None:
         return status == 404

@@ -1,4 +1,4 @@
-"""What a server listed last, in memory and on disk. Clients get it while the server starts or rests.
+"""What a server listed last, in memory and on disk. Clients get it while the server is starting or stopped for idleness.
 
 A file belongs to one command with its arguments, folder, environment and client. Its name is a keyed hash of all these: the
 environment holds secrets, and is not written anywhere.
@@ -48,12 +48,12 @@ _PASSING = frozenset({"_", "OLDPWD", "SHLVL", "SSH_CLIENT", "SSH_CONNECTION", "S
 
 
 class KnownList(Struct, frozen=True):
-    """All pages as one."""
+    """The entries of all pages of one list."""
 
     digest: str
-    """The same for the same entries in another order."""
+    """A hash that does not depend on the order of the entries."""
     entries: list[Any] | None
-    """None if they are very long."""
+    """The entries themselves; None if they are very long."""
     freshness: dict[str, Any] = {}
     """What the server said about caching, at the unix time `t`."""
     t: float = 0.0
@@ -70,7 +70,7 @@ class KnownList(Struct, frozen=True):
 
     @property
     def left(self) -> Raw:
-        """What is left of the time for which the server lets clients keep it."""
+        """How long clients may still keep this list, as the server said."""
         age = max(0, int((time.time() - self.t) * 1000))
         return merge_freshness([{**self.freshness, "ttlMs": max(0, _ttl(self.freshness) - age)}]) if self.freshness else {}
 
@@ -109,13 +109,13 @@ class KnownLists:
         return self._known
 
     def freshness(self, key: str) -> Raw | None:
-        """How long the list may be kept, as the server said; None if it has no such list."""
+        """Return how long the list may be kept, as the server said; None if the server has no such list."""
         if self._known is None or LISTS[key].split("/")[0] in self._known.handshake.capabilities:
             return found.left if self._known and (found := self._known.lists.get(key)) else {}
         return None
 
     def give(self, key: str) -> KnownList | None:
-        """For the client."""
+        """Return the list to give to the client, and remember that the client has it. None if it is unknown or very long."""
         found = self._known and self._known.lists.get(key)
         if not found or found.entries is None:
             return None
@@ -128,7 +128,7 @@ class KnownLists:
         self._known = Known(handshake) if known is None else replace(known, handshake=handshake)
 
     async def note(self, key: str, pages: Sequence[Raw]) -> bool:
-        """Whether it differs from what was known."""
+        """Store a list that has just arrived. Returns whether it differs from the one stored before."""
         if (known := self._known) is None:
             return False
         self.seen.add(key)
@@ -141,13 +141,13 @@ class KnownLists:
         return not is_same
 
     async def note_page(self, key: str, page: Raw, *, is_first: bool) -> None:
-        """For a client that follows the pages itself."""
+        """Collect one page for a client that follows the pages itself, and store the list after the last page."""
         self._pages[key] = [*([] if is_first else self._pages.pop(key, [])), page]
         if not isinstance(page.get("nextCursor"), str):
             await self.note(key, self._pages.pop(key))
 
     async def find_changed(self, connection: ServerConnection) -> list[str]:
-        """The keys of the lists that differ from those that the client has. One that does not arrive in time is left out."""
+        """Fetch the lists and return the keys of those that the client has in another form, except lists that arrive late."""
         changed: list[str] = []
         for key in [key for key in LISTS if key in self.seen]:
             pages: list[Raw] = []
@@ -159,7 +159,7 @@ class KnownLists:
         return changed
 
     def _read(self) -> Known | None:
-        """None, with a line in the log, if what is there may not be ours."""
+        """Read the stored lists. Returns None if there are none, or if the file may not be ours, which is logged."""
         assert self._folder is not None
         try:
             self._folder.mkdir(0o700, parents=True, exist_ok=True)
@@ -187,7 +187,7 @@ class KnownLists:
         return hmac.digest(key, whole.encode("utf-8", "surrogateescape"), "sha256").hex()[:32]
 
     def _write(self, known: Known) -> None:
-        """Nothing depends on its success."""
+        """Write the file, and remove the oldest of too many files. Ignores failures, because nothing depends on the file."""
         if self._file is None:
             return
         with suppress(OSError, UnicodeEncodeError, TypeError, ValueError):
@@ -202,7 +202,7 @@ class KnownLists:
 
 
 def merge_freshness(answers: Iterable[Raw]) -> Raw:
-    """How long a list made of these may be kept: as briefly, and by as few, as any of them. Empty if one does not say."""
+    """Combine how long, and by whom, each answer may be kept into the strictest of all. Empty if an answer does not say."""
     found = list(answers)
     if not found or not all("ttlMs" in each for each in found):
         return {}
@@ -216,7 +216,7 @@ def _ttl(answer: Raw) -> int:
 
 
 def _spell(value: Any) -> bytes:
-    """The same for values that differ only in the order of their keys."""
+    """Write the value as JSON that does not depend on the order of its keys."""
     try:
         return msgspec.json.encode(value, order="deterministic")
     except (UnicodeEncodeError, TypeError, ValueError):
@@ -224,7 +224,7 @@ def _spell(value: Any) -> bytes:
 
 
 def _read_own(path: Path, limit: int) -> bytes:
-    """Raises ValueError if it is not a file of this user that only this user can read, or is too large."""
+    """Read a small file. Raises ValueError if it is too large, belongs to another user, or others can read it."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -29,7 +29,7 @@ _TOKEN = regex(rb'(?s)"(?:[^"\\\n]++|\\.)*+"?|[{\[]|[}\]]|\n')
 
 
 def select_usable(pages: Iterable[object], key: str, taken: Iterable[str] = ()) -> tuple[list[Raw], list[str]]:
-    """The entries that clients can read, and a phrase for each of the others. The last phrase may count many.
+    """Return the entries that clients can read, and a phrase about each other entry. The last phrase may count many entries.
 
     `pages` are the values that the server sent as lists. Tool names must be unique and not in `taken`.
     """
@@ -60,7 +60,7 @@ def select_usable(pages: Iterable[object], key: str, taken: Iterable[str] = ()) 
 
 
 def complete_tool(entry: object) -> object:
-    """Arguments are always an object, and some clients insist that the schema says so."""
+    """Add the type `object` to a schema of arguments that has no type, because some clients insist on it."""
     tool = as_mapping(entry)
     schema = tool.get("inputSchema", {})
     if not tool or not isinstance(schema, dict) or "type" in schema:
@@ -69,7 +69,7 @@ def complete_tool(entry: object) -> object:
 
 
 def find_flaw(entry: object, key: str) -> str:
-    """Why clients cannot read an entry; empty if they can. Quotes nothing that the server sent."""
+    """Return why clients cannot read an entry; empty if they can. Quotes nothing that the server sent."""
     if not isinstance(entry, dict):
         return "not an object"
     fields = as_mapping(entry)
@@ -92,9 +92,9 @@ def find_flaw(entry: object, key: str) -> str:
 
 
 def clip_levels(data: bytes) -> bytes:
-    """JSON in lines, with null for what is nested so deeply that the SDK would refuse the message.
+    """Replace by null, in lines of JSON, what is nested so deeply that the SDK would refuse the message.
 
-    The rest is still too deep to be usable, so only the entry that caused it is lost.
+    What remains of such an entry is still nested too deeply to be usable, so `find_flaw` drops that entry and no other.
     """
     if data.count(b"{") + data.count(b"[") <= _MAX_MESSAGE_LEVELS:
         return data

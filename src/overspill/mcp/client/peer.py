@@ -21,5 +21,5 @@ class Peer:
         pass
 
     def needs(self, server: str) -> bool:
-        """Whether its process must keep running without a request to answer."""
+        """Whether the server's process must keep running while it has no request to answer."""
         return False

@@ -49,7 +49,7 @@ class ServerProcess:
         return item
 
     def find_failure(self, _: MCPError) -> None:
-        """Every error that it answers with is its own."""
+        """Always None: every error that a server process answers with is its own."""
 
     async def read_stderr(self) -> None:
         """Pass its standard error on to yours, and remember its end for error messages."""
@@ -112,7 +112,7 @@ class ServerProcess:
                             await to_us.send(batch)
                         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
                             break
-                    message = None  # what it says may be large
+                    message = None  # frees its content, which may be large
                     del batch
             await self._wait_for_exit()
         # Keep reading: a server that blocks on a full pipe could not exit by itself.
@@ -184,7 +184,7 @@ async def _end(process: Process) -> None:
 
 
 async def _wait_until_gone(process: Process, within: float = math.inf, poll: float = 0.01) -> None:
-    """Not `wait`, which also waits until its pipes are closed: a child it left behind may hold them open."""
+    """Wait until the process has exited. `wait` would also wait for its pipes, which a child left behind may hold open."""
     with anyio.move_on_after(within):
         while process.returncode is None:  # noqa: ASYNC110
             await anyio.sleep(poll)

@@ -15,7 +15,7 @@ _IDLE_MINUTES = 5.0  # for a server whose protocol keeps no session
 
 
 def find_idle_minutes(config: ServerConfig, handshake: Handshake) -> float:
-    """How long it may be idle; 0: forever. A server with tasks would lose those that its client asks about later."""
+    """Return how long a server may be idle; 0: forever, as for one with tasks, which would be lost when it stops."""
     if not config.command or "tasks" in handshake.capabilities:
         return 0
     usual = _IDLE_MINUTES if handshake.is_modern else 0
@@ -23,7 +23,7 @@ def find_idle_minutes(config: ServerConfig, handshake: Handshake) -> float:
 
 
 class Rest:
-    """Lets one idle server rest. `is_needed`: whether it must keep running even if it has no request to answer."""
+    """When one server may be stopped. `is_needed`: whether it must keep running while it has no request to answer."""
 
     def __init__(self, is_needed: Callable[[], bool]) -> None:
         self._is_needed = is_needed

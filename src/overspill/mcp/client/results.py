@@ -16,7 +16,7 @@ from overspill.mcp.client.handshake import Raw, as_mapping
 from overspill.text.lenient_json import dumps, loads
 from overspill.types import Block, Output
 
-_MAX_REST_BYTES = 2_000  # of links, annotations and the like, which are measured only if they are longer
+_MAX_REST_BYTES = 2_000  # of links, annotations and similar fields, which are measured only if they are longer
 
 
 def require_result(result: Raw, server: str) -> None:
@@ -29,7 +29,7 @@ def require_result(result: Raw, server: str) -> None:
 
 
 async def to_output(result: Raw) -> Output:
-    """All content blocks, and the structured content unless it only repeats their text. Other long fields become text, too."""
+    """Combine all content blocks, and the structured content unless it only repeats their text. Other long fields become text."""
     content, structured = result.get("content"), result.get("structuredContent")
     if isinstance(content, list):
         content = list(cast("list[Any]", content))
@@ -45,7 +45,7 @@ async def to_output(result: Raw) -> Output:
 
 
 def keep_short_fields(result: Raw) -> Raw:
-    """The fields of a result besides its content: `_meta`, which is for the client alone, and others if they are short."""
+    """Return the fields of a result besides its content: `_meta`, which is for the client alone, and others if they are short."""
     unknown = _find_unknown(result)
     left_out = unknown if len(dumps(unknown)) > _MAX_REST_BYTES else {}
     return {key: value for key, value in result.items() if key not in ("content", "structuredContent") and key not in left_out}
@@ -56,7 +56,7 @@ def _find_unknown(result: Raw) -> Raw:
 
 
 def _bound_rest(result: Raw, content: list[Any]) -> list[Block]:
-    """The content. If everything that is neither text nor data is long, one text block at the end replaces it."""
+    """Return the content. If what is neither text nor data is long in total, one text block at the end replaces it."""
     unknown, parts = _find_unknown(result), [_split_block(block) for block in content]
     rest = [each for _, others in parts for each in others] + ([unknown] if unknown else [])
     if not rest or len(dumps(rest)) <= _MAX_REST_BYTES:
@@ -65,7 +65,7 @@ def _bound_rest(result: Raw, content: list[Any]) -> list[Block]:
 
 
 def _split_block(block: Any) -> tuple[list[Block], list[object]]:
-    """The block if it is text or data, without its other fields; and those fields."""
+    """Return the block without its other fields, if it is text or data, and then those fields or the whole other block."""
     fields = as_mapping(block)
     resource = as_mapping(fields.get("resource"))
     others = {key: value for key, value in fields.items() if key not in ("type", "text", "data", "mimeType", "resource")}
@@ -93,7 +93,7 @@ def format_progress(progress: Raw) -> str:
 
 
 def _format_number(value: object) -> str:
-    """Empty if it is not a number that fits a float."""
+    """Write a number in a standard form; empty if it is not a number that fits a float."""
     try:
         return f"{float(value):g}" if isinstance(value, int | float) else ""
     except OverflowError:

@@ -39,7 +39,7 @@ from overspill.types import Output
 _START_SECONDS = 60.0  # until a server that does not answer counts as hanging
 _MIN_PAUSE, _MAX_PAUSE = 0.25, 30.0
 _MAX_RETRY_WAIT = 5.0  # a call waits for a restart that is at most this far away
-_LOGIN_WAIT = 1.0  # a call right after a login
+_LOGIN_WAIT = 1.0  # how long a call waits for a server that needs a login
 _FAILED_WAIT, _STARTING_WAIT, _LIST_SECONDS = 3.0, 30.0, 10.0  # the proxy must answer within 45 seconds
 _MAX_LOGGED_ONCE = 100  # lines about one server
 _STEADY_SECONDS = 60.0  # after this uptime, the next pause is short again
@@ -94,15 +94,15 @@ class Server:
                     wanted = await self._run_once()
                     await wanted.wait()
                     continue
-                except* Exception as group:  # the failure of one server must not end the others
+                except* Exception as group:  # the failure of one server must not end other servers
                     self.problem = describe_error(group, self.name)
                     self.needs_login = group.subgroup(LoginNeeded) is not None
                     died = self._connection is None and group.subgroup(Ended) is not None
                 if died and self._client.is_modern and self.config.command:
-                    # The first SDKs exit on an unknown method, so the newer handshake may have ended it.
+                    # Servers built with the first SDKs exit on an unknown method, such as the newer handshake.
                     self._client = replace(self._client, is_modern=False)
                     continue
-                if self._connection is not None or self.problem != logged:  # the same failure again is not worth a line
+                if self._connection is not None or self.problem != logged:  # do not log the same failure again
                     self.log(self.problem)
                 logged = self.problem
                 self._failed += self._connection is None
@@ -154,7 +154,7 @@ class Server:
         return await self.wait_until_connected(failed_wait if self.problem else _STARTING_WAIT)
 
     async def find_handshake(self, within: float) -> Handshake:
-        """The server's answer to the handshake: its last one if it is starting or resting. Raises like `wait_until_connected`."""
+        """Return the server's answer to the handshake: its last one if it is not running. Raises like `wait_until_connected`."""
         known = await self.recall()
         return known.handshake if known else (await self.wait_until_connected(within)).handshake
 
@@ -163,11 +163,11 @@ class Server:
         return method.split("/")[0] in handshake.capabilities
 
     async def recall(self) -> Known | None:
-        """While the server starts or rests: what it answered and listed last."""
+        """Return what the server answered and listed last; None if it is connected or has failed."""
         return None if self.connection or self.problem else await self.lists.load()
 
     async def list_entries(self, method: str, key: str) -> list[Raw]:
-        """The entries of a whole list that clients can read. The log names the others.
+        """Fetch a whole list and return the entries that clients can read. The log names the other entries.
 
         Raises ServerError if the server is too slow, MCPError if it refuses.
         """
@@ -199,7 +199,7 @@ class Server:
         return usable
 
     def log_once(self, line: str) -> None:
-        """A client may ask for the same list again and again."""
+        """Log a line unless it was logged before: a client may ask for the same list again and again."""
         if line not in self._logged and len(self._logged) < _MAX_LOGGED_ONCE:
             self._logged.add(line)
             self.log(line)
@@ -235,7 +235,7 @@ class Server:
         return await to_output(await self.follow_task(result))
 
     async def follow_task(self, result: Raw, answer: Answer | None = None) -> Raw:
-        """The result of a tool call, or of the task that the server made of it. Raises as `TaskFollower.follow`."""
+        """Return the result of a tool call, or of the task that the server made of it. Raises like `TaskFollower.follow`."""
         if is_task(result):
             if not isinstance(id := result.get("taskId"), str) or not id:
                 raise ServerError(f"The server {self.name} started a task without an id, so its result is lost.")
@@ -247,7 +247,7 @@ class Server:
         return await to_output(await self.follow_task({"resultType": "task", "taskId": id}, answer))
 
     async def _run_once(self) -> anyio.Event:
-        """Run until it rests. The event is set when it must start again. Raises if it ends in any other way."""
+        """Run until idleness stops the server. The event is set when it must start again. Raises if it ends in any other way."""
         with anyio.CancelScope(deadline=anyio.current_time() + _START_SECONDS) as starting:
             async with open_connection(self.config, self._environ, self._client, self._peer, self.log) as connection:
                 await connection.shake_hands()

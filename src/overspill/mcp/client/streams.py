@@ -21,10 +21,10 @@ from mcp.shared.message import SessionMessage
 from overspill.mcp.client.framing import Raw
 from overspill.text.lenient_json import dumps
 
-MAX_REQUESTS = 1_000  # of the server that have no answer yet
-MAX_BYTES = 16 * 1024 * 1024  # of all these together, except that a single one may be larger
-_MAX_WAITING_BYTES = 1024 * 1024  # of notifications, read before the first of them is delivered
-_OVERHEAD_BYTES = 300  # of each in memory, even if it is empty
+MAX_REQUESTS = 1_000  # from the server that have no answer yet
+MAX_BYTES = 16 * 1024 * 1024  # of all these requests together, although a single request may be larger
+_MAX_WAITING_BYTES = 1024 * 1024  # of notifications that are not delivered yet
+_OVERHEAD_BYTES = 300  # of each notification in memory, even if it is empty
 _TOO_MANY = mcp_types.ErrorData(
     code=mcp_types.INTERNAL_ERROR, message="Too many of your requests have no answer yet. Wait for some before you send more."
 )
@@ -45,11 +45,11 @@ def _belongs_to_others(record: logging.LogRecord) -> bool:
 def drop_records() -> Generator[None]:
     """Keep the SDK from logging what our connections carry: it logs whole messages and tokens, and at DEBUG all headers.
 
-    Holds for what runs inside and for tasks started inside: the SDK handles each message in the context of its sender. A program
-    that uses the SDK itself, beside Overspill, keeps its log.
+    Applies to what runs inside and to tasks started inside, because the SDK handles each message in the context of its sender.
+    A program that also uses the SDK itself keeps its own log records.
     """
     for logger in _sdk_loggers:
-        logger.addFilter(_belongs_to_others)  # the same function is added once only
+        logger.addFilter(_belongs_to_others)  # `logging` adds the same function only once
     before = _is_ours.set(True)
     try:
         yield
@@ -62,15 +62,15 @@ class Notifications:
 
     def __init__(self) -> None:
         self._queue: deque[tuple[str, Raw, int] | anyio.Event] = deque()
-        """Among the notifications, events for callers that wait until everything before is delivered."""
+        """Notifications, and events of callers that wait until everything before the event is delivered."""
         self._bytes = 0
         self._arrived = anyio.Event()
         self._room = anyio.Event()
         self._questions = 0
-        """Requests that the delivery of a notification makes. It ends only when they are answered."""
+        """How many requests made by the delivery of a notification have no answer yet. It ends only after the answers."""
         self._ended = False
         self.has_failed = False
-        """Whether one of them could not be delivered. That ends the connection."""
+        """Whether a notification could not be delivered, which ends the connection."""
 
     def put(self, method: str, params: Raw) -> None:
         size = len(method) + len(dumps(params)) + _OVERHEAD_BYTES
@@ -97,14 +97,14 @@ class Notifications:
             self.has_failed = True
             raise
         finally:
-            self._ended = True  # nothing more is delivered, so nothing may wait for it
+            self._ended = True  # nothing more is delivered, so release everything that waits
             self._room.set()
             for each in self._queue:
                 if not isinstance(each, tuple):
                     each.set()
 
     async def wait_until_delivered(self) -> None:
-        """Wait for those that have arrived so far."""
+        """Wait until all notifications that have arrived so far are delivered."""
         # A request made while a notification is being delivered would wait for itself.
         if self._queue and not self._ended and _delivering.get() is not self:
             delivered = anyio.Event()
@@ -130,7 +130,7 @@ class Notifications:
 
 
 class AnswerStream(ObjectSendStream[SessionMessage]):
-    """What we send to a server. An answer makes room for another request of the server once it is sent, or cannot be."""
+    """What we send to a server. Once an answer is sent, or cannot be sent, there is room for another request of the server."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -147,7 +147,7 @@ class AnswerStream(ObjectSendStream[SessionMessage]):
                 self.forget(item.message.id)
 
     async def admit(self, item: Incoming) -> bool:
-        """Whether there is room for what the server has sent. Refuses a request that does not fit.
+        """Return whether there is room for what the server has sent. Refuses a request that does not fit.
 
         Waits until the server reads the refusal. Everything the server has sent since waits as well.
         """
@@ -165,7 +165,7 @@ class AnswerStream(ObjectSendStream[SessionMessage]):
         return False
 
     def forget(self, id: object) -> None:
-        """A request of the server needs no answer any more."""
+        """Make room again: this request of the server no longer needs an answer."""
         if sizes := self._unanswered.get(id):
             self._bytes -= sizes.popleft()
             self._count -= 1

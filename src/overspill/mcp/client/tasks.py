@@ -1,6 +1,6 @@
 """Follow a task that a server made of a tool call, until there is a result: the extension of the protocol of 2026-07-28.
 
-The server sets the pace: it is polled at most once in each interval, and is free to restart meanwhile.
+The server sets the pace: it is polled at most once in each interval, and may restart between two polls.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from overspill.text.humanize import quote_line
 from overspill.text.lenient_json import dumps
 
 _MIN_INTERVAL_MS, _MAX_INTERVAL_MS = 100, 60_000
-_FIRST_LOOK = 0.25  # seconds, because many tasks are short
+_FIRST_LOOK = 0.25  # seconds until the first poll, because many tasks are short
 _FIRST_INTERVAL, _GROWTH, _MAX_GROWN_INTERVAL = 1.0, 1.5, 10.0  # for a server that names no interval
 _JITTER = 0.1  # of the interval, so that many tasks are not polled at the same time
-_MAX_REFUSALS = 5  # in a row
+_MAX_REFUSALS = 5  # in a row, after which a task counts as lost
 _MAX_AWAY_SECONDS = 600.0
-_CANCEL_SECONDS = 0.3  # a cancelled call has 0.4 to clean up
+_CANCEL_SECONDS = 0.3  # to tell the server: a cancelled call has 0.4 s to clean up
 _MAX_MESSAGE_CHARS = 200
 _NO_TASKS = "no longer offers tasks, so the result of this one is lost"
 _LOST = {
@@ -59,7 +59,7 @@ class TaskFollower(Struct):
     interval: float = _FIRST_INTERVAL
 
     async def follow(self) -> Raw:
-        """The result of the call. Raises MCPError if the call failed, ServerError if the task was cancelled or is lost.
+        """Return the result of the call. Raises MCPError if the call failed, ServerError if the task was cancelled or is lost.
 
         If the caller is cancelled, so is the task, unless only the session ends: then a later one may follow it.
         """
@@ -92,7 +92,7 @@ class TaskFollower(Struct):
         return self.interval
 
     def _read_end(self, task: Raw) -> Raw | None:
-        """None while it has no result."""
+        """Return the result of a task that has ended; None while it runs. Raises like `follow`."""
         match task.get("status"):
             case "completed" if isinstance(task.get("result"), dict) and not is_task(task["result"]):
                 return task["result"]
@@ -113,7 +113,7 @@ class TaskFollower(Struct):
                 )
 
     async def _ask(self, method: str, **more: Raw) -> Raw:
-        """A server that does not answer may come back, and a busy one may refuse for a while."""
+        """Ask the server about the task, and try again for a while: a silent server may come back, and a busy one may refuse."""
         job, tries, refusals, away_since = current.get(), 0, 0, anyio.current_time()
         while True:
             try:

@@ -31,14 +31,14 @@ class ConfigDialect(Struct, frozen=True, kw_only=True):
     tables: tuple[str, ...] = ("mcpServers", "servers")
     """The keys below which a file has its servers."""
     keys: Mapping[str, str] = {}
-    """The usual key for each of the client's own."""
+    """By each key that only this client uses, the usual key for it."""
     types: Mapping[str, str] = {}
-    """The usual type for each of the client's own."""
+    """By each type that only this client uses, the usual type for it."""
     untyped_url: str = ""
     """The type of an entry that has a URL and no type."""
     has_types: bool = True
     is_usual: bool = False
-    """Whether it spells everything as usual. A file of such a client may also have servers of single projects."""
+    """Whether the client spells everything as usual. A file of such a client may also have servers of single projects."""
     has_command_lists: bool = False
     """Whether `command` is a list that begins with the program."""
     refusals: Mapping[str, str] = {}
@@ -109,7 +109,7 @@ _DIALECTS = {
 
 
 def guess_dialect(file: Path) -> ConfigDialect:
-    """Guess it for a file whose path does not identify the client."""
+    """Guess the dialect of a file whose path does not identify the client."""
     client = {".toml": "codex", ".yaml": "goose", ".yml": "goose"}.get(file.suffix.lower(), "")
     return _DIALECTS.get(client, USUAL)
 
@@ -149,9 +149,9 @@ _RESTART = {
 
 
 def known_clients(home: Path, platform: str, environ: Mapping[str, str]) -> dict[str, Client]:
-    """By the name that `overspill wrap` takes. `platform` is a value of `sys.platform`."""
-    config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")  # of command line programs, on macOS too
-    data = config  # of desktop programs
+    """Return the clients by the names that `overspill wrap` takes. `platform` is a value of `sys.platform`."""
+    config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")  # where command line programs look, on macOS too
+    data = config  # where desktop programs look
     if platform == "darwin":
         data = home / "Library" / "Application Support"
     elif platform == "win32":

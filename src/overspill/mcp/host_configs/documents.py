@@ -33,7 +33,7 @@ class WrittenEntry(Struct, frozen=True):
     project: str
     value: Any
     node: Node | None = None
-    """Where it is in JSON."""
+    """The entry's place in the text, if the file is JSON."""
 
 
 class JsonDocument:
@@ -53,7 +53,7 @@ class JsonDocument:
         self.table = tables[0][1]
 
     def put(self, entry: WrittenEntry, value: Mapping[str, Any]) -> list[Edit]:
-        """The edits that replace its value."""
+        """Return the edits that replace the value of an entry."""
         node = entry.node
         assert node is not None
         line = self._text[self._text.rfind("\n", 0, node.start) + 1 : node.start]
@@ -77,7 +77,7 @@ def _find_table(root: Node, name: str, dialect: ConfigDialect) -> Iterator[tuple
     if table is None:
         return
     inner = table.get(dialect.inner_table) if dialect.inner_table else None
-    if inner and inner.kind == "object" and not inner.get("type"):  # otherwise it is a server of this name
+    if inner and inner.kind == "object" and not inner.get("type"):  # a server with this name would have a type
         table = inner
     for part in (root, table, *table.children):
         if part.kind == "object" and (twice := part.duplicate_key):
@@ -115,7 +115,7 @@ class TableDocument:
         ]
 
     def put(self, entry: WrittenEntry, value: Mapping[str, Any]) -> list[Edit]:
-        """Change only what is not equal, so that the rest keeps its form and its comments."""
+        """Change only values that differ, so that all others keep their form and their comments."""
         table = self._table[entry.name]
         for key in [key for key in table if key not in value]:
             del table[key]
@@ -154,14 +154,14 @@ class _Toml:
 
 
 class _Yaml:
-    """Writes in the style of the text that it is made for."""
+    """Reads and writes YAML in the style of the text `like`."""
 
     def __init__(self, like: str = "") -> None:
         self._library: Any = import_module("ruamel.yaml")
         self._yaml: Any = self._library.YAML()
         self._yaml.preserve_quotes = True
         self._yaml.width = 1 << 20  # unlimited
-        if ": null" in like:  # as most libraries write it; this one writes nothing there
+        if ": null" in like:  # most libraries write nulls like this, but ruamel.yaml writes an empty value
             self._yaml.Representer = type("SpelledNull", (self._library.RoundTripRepresenter,), {})
             self._yaml.Representer.add_representer(type(None), _spell_null)
         dash = len(found[2]) if (found := _INDENTED_LIST.search(like)) else 0
@@ -185,7 +185,7 @@ def _spell_null(writer: Any, _: None) -> Any:
 
 
 def open_document(text: str, name: str, dialect: ConfigDialect, *, is_written: bool = True) -> ConfigDocument:
-    """Raises SettingsError if it cannot be read or has no servers, and UnwritableFile if it cannot be written but must be."""
+    """Parse a file. Raises SettingsError if that fails or has no servers, and UnwritableFile if it cannot be written but must."""
     if not text.strip():
         raise SettingsError(f"{name} is empty, so it has no servers.")
     if dialect.format == "json":
@@ -202,7 +202,7 @@ def open_document(text: str, name: str, dialect: ConfigDialect, *, is_written: b
 
 
 def dump_entry(entry: Mapping[str, Any], name: str, dialect: ConfigDialect) -> str:
-    """The lines of one server, as a file of this dialect has them."""
+    """Write one server's entry as lines for a file of this dialect."""
     return (_Toml() if dialect.format == "toml" else _Yaml()).dump({dialect.tables[0]: {name: entry}})
 
 

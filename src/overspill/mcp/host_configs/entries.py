@@ -64,7 +64,7 @@ def recognize(name: str, entry: Node) -> ProxyArguments | None:
 
 
 def header_variables(names: Sequence[str]) -> list[str]:
-    """A different variable for each header."""
+    """Choose a different variable for each header."""
     found: list[str] = []
     for name in names:
         plain = "OVERSPILL_HEADER_" + "".join(char if char.isalnum() else "_" for char in name.upper())
@@ -96,7 +96,7 @@ def _parse_arguments(launch: tuple[str, ...], words: list[str], offset: int) -> 
 
 
 def find_refusal(name: str, entry: Node, *, is_named: bool = True) -> str:
-    """Why an entry is not wrapped; empty if it is. `is_named`: `--server` names it."""
+    """Return why an entry cannot be wrapped; empty if it can. `is_named`: `--server` names it."""
     if entry.kind != "object":
         return "it is not an object"
     for part in (entry, entry.get("headers")):
@@ -108,13 +108,13 @@ def find_refusal(name: str, entry: Node, *, is_named: bool = True) -> str:
         return OWN_SERVER
     value: dict[str, Any] = entry.value
     reason = _refuse_url(value) if "url" in value else _refuse_stdio(value)
-    if reason == _SANDBOXED:  # it might work
+    if reason == _SANDBOXED:  # the user may try, because it might work
         return "" if is_named else f"{reason}; name it with --server to wrap it anyway"
     return reason
 
 
 def wrap_entry(name: str, entry: Node, launch: Sequence[str], group: str = "") -> list[Edit]:
-    """The edits that wrap an entry. `launch` is the command that starts Overspill. An entry with its own folder has no group."""
+    """Return the edits that wrap an entry. `launch` starts Overspill. An entry with its own folder joins no group."""
     program, *words = launch
     words += ["proxy", "--name", name, *(["--group", group] if group and not entry.get("cwd") else [])]
     if entry.get("url"):
@@ -175,7 +175,7 @@ def _refuse_url(value: Mapping[str, Any]) -> str:
 
 
 def may_need_login(value: Mapping[str, Any]) -> bool:
-    """Whether an entry has no credentials, in which case the server may require a login."""
+    """Whether a server may require a login: it is on another machine, and its entry has no credentials."""
     url = value.get("url")
     if not isinstance(url, str) or value.get("headers") or value.get("disabled") or may_hold_secret(url):
         return False
@@ -215,7 +215,7 @@ def _wrap_url(entry: Node, program: str, words: Sequence[str]) -> list[Edit]:
 
 
 def unwrap_entry(entry: Node, found: ProxyArguments) -> list[Edit] | None:
-    """The edits that undo wrapping and keep all comments; None if the original cannot be recovered from the entry."""
+    """Return the edits that undo wrapping and keep all comments; None if the entry does not hold enough to restore it."""
     command, args, env = entry.get("command"), entry.get("args"), entry.get("env")
     assert command
     assert args

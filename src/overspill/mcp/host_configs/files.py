@@ -66,8 +66,8 @@ class ClientFile(Struct, frozen=True):
         try:
             status = self.path.stat()
         except FileNotFoundError:
-            return  # another program has just removed it, which writing will report
-        if os.geteuid() not in (status.st_uid, 0):  # root may
+            return  # another program has just removed the file, which writing will report
+        if os.geteuid() not in (status.st_uid, 0):  # root may change any file
             raise SettingsError(f"{self.path} belongs to another user. Nothing was written. Run this as that user.")
         if not status.st_mode & stat.S_IWUSR:
             raise SettingsError(f"{self.path} is read-only. Nothing was written. To allow it: chmod u+w {quote(str(self.path))}")
@@ -83,7 +83,7 @@ class ClientFile(Struct, frozen=True):
         self._remove_backups(self.text)
 
     def _write(self, text: str, now: datetime, known: Path | None) -> Path:
-        """`known`: a file that has the old text or makes a copy unnecessary."""
+        """Replace the text, and return the backup. `known`: a file that has the old text or makes a copy unnecessary."""
         self.require_writable()
         try:
             with ExitStack() as undo:

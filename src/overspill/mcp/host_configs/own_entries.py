@@ -35,7 +35,7 @@ class HookPlace(Struct, frozen=True):
         return next(iter(self.events.values())).split("|")
 
     def add_hook(self, text: str, name: str, launch: Sequence[str]) -> str:
-        """The same text if the hook is already there for every event. An empty text is a file that does not exist."""
+        """Add our hook for each event that does not have it, and return the new text. A missing file has an empty text."""
         there = {path[1] for path, _ in self._find_hooks(_open(text, name), launch)}
         for event in (event for event in self.events if event not in there):
             text = self._add_event(text, name, event, shlex.join([*launch, "hook", self.client]))
@@ -53,7 +53,7 @@ class HookPlace(Struct, frozen=True):
         return _insert(text, hooks, event, [group]) if hooks else _insert(text, root, "hooks", {event: [group]})
 
     def find_hook(self, text: str, name: str, launch: Sequence[str] = ()) -> list[str]:
-        """The words of our hook's command, or an empty list. `launch` is a command that starts Overspill under another name."""
+        """Return the words of our hook's command; empty if there is none. `launch` starts Overspill under another name."""
         return next((words for _, words in self._find_hooks(_open(text, name), launch)), list[str]())
 
     def remove_hook(self, text: str, name: str, launch: Sequence[str] = ()) -> str:
@@ -63,7 +63,7 @@ class HookPlace(Struct, frozen=True):
         return text
 
     def _find_hooks(self, root: Node, launch: Sequence[str]) -> Iterator[tuple[tuple[str | int, ...], list[str]]]:
-        """Pairs of a path, from the root down to the hook, and the words of its command."""
+        """Yield, for each of our hooks, its path from the root and the words of its command."""
         for event in self.events:
             yield from self._find_event_hooks(event, _get(_get(root, "hooks"), event), launch)
 
@@ -81,7 +81,7 @@ class HookPlace(Struct, frozen=True):
                     yield ("hooks", event, group_at, "hooks", hook_at), words
 
     def add_server(self, text: str, name: str, launch: Sequence[str]) -> str:
-        """The same text if the server is already there. Raises SettingsError if another one has its name."""
+        """Add our server unless the file has it, and return the new text. Raises SettingsError if another server has its name."""
         root = _open(text, name)
         table = root.get("mcpServers")
         _expect("object", table, "mcpServers", name)
@@ -98,7 +98,7 @@ class HookPlace(Struct, frozen=True):
         return _insert(text, table, SERVER, new) if table else _insert(text, root, "mcpServers", {SERVER: new})
 
     def find_server(self, text: str, name: str) -> list[str]:
-        """The command that starts Overspill in our server's entry, or an empty list."""
+        """Return the command that starts Overspill in our server's entry; empty if there is no such entry."""
         entry = _get(_get(_open(text, name), "mcpServers"), SERVER)
         return list_words(entry)[:-2] if entry and self.is_own_server(entry) else []
 

@@ -33,16 +33,16 @@ class ConfiguredServer(Struct, frozen=True):
     name: str
     project: str
     entry: Node
-    """In the usual spelling: the original text if the client uses that spelling itself."""
+    """The entry in the usual spelling, which is the original text if the client uses that spelling itself."""
     written: WrittenEntry
 
 
 EntryChange: TypeAlias = Sequence[Edit] | ConfiguredServer | str
-"""The edits of an entry in the usual spelling; or the server that it was before; or why it does not change."""
+"""The edits of an entry in the usual spelling, or the earlier server that it becomes again, or why it does not change."""
 
 
 class RewriteOutcome(Struct, frozen=True):
-    """What changed for a server, or why nothing did. `before` and `after` are its entry in the usual spelling."""
+    """What changed for a server, or why nothing changed. `before` and `after` are its entry in the usual spelling."""
 
     server: str
     project: str
@@ -56,13 +56,13 @@ class Rewriting(Struct, frozen=True):
     text: str
     outcomes: tuple[RewriteOutcome, ...]
     group: str = ""
-    """Whose entry `overspill` was added or removed."""
+    """The group whose entry `overspill` was added or removed."""
     one: str = ""
     """The name of the entry that now runs the servers, or no longer does."""
 
 
 class ConfigFile:
-    """A client's file. Errors call it `name`. If only read, it may be one that could not be written without other changes."""
+    """A client's file, which errors call `name`. A file that will only be read need not be one that we can write."""
 
     def __init__(self, text: str, name: str, dialect: ConfigDialect, *, is_written: bool = True) -> None:
         self._name = name
@@ -92,7 +92,7 @@ class ConfigFile:
         return Rewriting(self._document.text(self._edits), tuple(outcomes))
 
     def find_reader(self, group: str) -> ConfiguredServer | None:
-        """The entry that offers the retrieval tools of the group. Raises SettingsError if another one has its name."""
+        """Find the entry that offers the group's retrieval tools. Raises SettingsError if another server has its name."""
         found = next((server for server in self.servers if server.name == SERVER and not server.project), None)
         if found and list_words(found.entry)[-2:] != ["serve", group]:
             raise SettingsError(f"{self._name} already has a server {SERVER!r}, and it is another one. Rename it first.")
@@ -117,7 +117,7 @@ class ConfigFile:
         return why or entries.wrap_entry(server.name, server.entry, launch, group)
 
     def unwrap(self, server: ConfiguredServer, earlier: Sequence[ConfigFile]) -> EntryChange:
-        """An entry made from one in an earlier file gets its exact text back, if the format allows it."""
+        """Find what an entry was before. If an earlier file has the original, its exact text returns, if the format allows it."""
         found = recognize(server.name, server.entry)
         if not found:
             return NOT_WRAPPED
@@ -134,7 +134,7 @@ class ConfigFile:
         return "url" not in value and self._dialect.to_usual(value) == value
 
     def _apply(self, server: ConfiguredServer, made: Sequence[Edit] | ConfiguredServer) -> str:
-        """The text of the entry after it."""
+        """Make the edits of the file for one entry, and return the entry's new text."""
         written = server.written
         if isinstance(made, ConfiguredServer):
             here, there = written.node, made.written.node
@@ -157,7 +157,7 @@ class ConfigFile:
 
 
 def list_servers(text: str, name: str, dialect: ConfigDialect = USUAL) -> list[ConfiguredServer]:
-    """All entries, in order and in the usual spelling. Errors call the file `name`."""
+    """List all entries, in order and in the usual spelling. Errors call the file `name`."""
     return ConfigFile(text, name, dialect, is_written=False).servers
 
 
@@ -173,8 +173,8 @@ def select_servers(found: Sequence[ConfiguredServer], name: str, only: Sequence[
 def wrap(
     text: str, name: str, launch: Sequence[str], only: Sequence[str] = (), dialect: ConfigDialect = USUAL, group: str = ""
 ) -> Rewriting:
-    """With a `group`, one more entry offers the retrieval tools for all. If the file cannot be written, the error contains the
-    lines to paste, without secrets."""
+    """Wrap servers. With a `group`, an additional entry offers the retrieval tools for all. If the file cannot be written,
+    the error contains the lines to paste, without secrets."""
     try:
         return _wrap(ConfigFile(text, name, dialect), launch, only, group)
     except UnwritableFile as problem:
@@ -202,7 +202,7 @@ def _wrap(file: ConfigFile, launch: Sequence[str], only: Sequence[str], group: s
 
 
 def _spell(outcome: RewriteOutcome, there: Mapping[str, Any], dialect: ConfigDialect) -> str:
-    """Takes unchanged values from the existing entry, because entries are wrapped as JSON, which has no dates."""
+    """Write the new entry. Unchanged values come from the existing entry, because we wrap entries as JSON, which has no dates."""
     entry = dialect.from_usual(jsonc.scan(mask(outcome.after), outcome.server).value)
     kept = {key: there[key] for key, value in entry.items() if key in there and _to_json(there[key]) == _to_json(value)}
     return dump_entry({**entry, **kept}, outcome.server, dialect)
@@ -215,7 +215,7 @@ def _to_json(value: Any) -> str:
 def unwrap(
     text: str, name: str, earlier: Sequence[str] = (), only: Sequence[str] = (), dialect: ConfigDialect = USUAL
 ) -> Rewriting:
-    """`earlier` holds former texts of the file, newest first."""
+    """Undo wrapping. `earlier` holds former texts of the file, newest first."""
     file, before = ConfigFile(text, name, dialect), list[ConfigFile]()
     for old in earlier:
         with suppress(SettingsError):
@@ -232,19 +232,19 @@ def unwrap(
     for old in earlier if not only and len(launches) == 1 else ():
         with suppress(SettingsError):
             if wrap(old, name, launches.copy().pop(), names, dialect, group).text == text:
-                return replace(made, text=old)  # entry by entry, spaces and comments might differ
+                return replace(made, text=old)  # undoing each entry could leave other spaces and comments
     return made
 
 
 def diff_entry(outcome: RewriteOutcome) -> list[str]:
-    """A diff that shows the whole entry, without its secrets."""
+    """Write a diff that shows the whole entry, without its secrets."""
     before, after = (mask(text).splitlines() for text in (outcome.before, outcome.after))
     lines = difflib.unified_diff(before, after, n=len(before), lineterm="")
     return list(lines)[3:]
 
 
 def example_entries(launch: Sequence[str]) -> dict[str, Any]:
-    """Entries to copy, in the form that most clients take."""
+    """Return entries for users to copy, in the form that most clients take."""
     program, *words = launch
     command = ["npx", "-y", "@modelcontextprotocol/server-filesystem", "/path/to/files"]
     return {

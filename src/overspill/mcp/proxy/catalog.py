@@ -70,7 +70,7 @@ class Catalog:
         """Servers whose whole list is known. Changes show when the client lists the tools again."""
 
     async def list(self) -> list[Raw]:
-        """All tools of all servers. For a server that is down or late, those it listed before."""
+        """List all tools of all servers. A server that is down or late counts with the tools that it listed before."""
         await ask_each(self._servers.values(), self._fetch_tools)
         return [*self.list_theirs(), *self.list_own()]
 
@@ -93,7 +93,7 @@ class Catalog:
         return [self.rename(definition(own, "mcp", self._session.settings.wording)) for own in self.own]
 
     def rename(self, tool: Raw) -> Raw:
-        """A tool of ours, under a name that no server uses."""
+        """Return a tool of ours under a name that no server uses."""
         own = tool["name"]
         if (name := self._own_name(own)) == own:
             return tool
@@ -102,7 +102,7 @@ class Catalog:
 
     @property
     def rename_note(self) -> str:
-        """Added to each reply that names retrieval tools, if some have other names here."""
+        """Return a sentence to add to replies that name retrieval tools; empty unless some of them have other names here."""
         renamed = [f"{name} is {self._own_name(name)}" for name in TOOLS if self._own_name(name) != name]
         return f"Some tools of Overspill have other names here: {', '.join(renamed)}." if renamed and self._offers_own else ""
 
@@ -129,7 +129,7 @@ class Catalog:
         return self._prefixes[server] + name
 
     async def describe(self, server: Server, name: str) -> Raw:
-        """The tool as its server lists it; empty if the server is too slow."""
+        """Return the tool as its server lists it; empty if the server is too slow."""
         await self._fetch_missing([server], _WAIT_FOR_SCHEMAS)
         return self.describe_if_known(server, name)
 
@@ -145,7 +145,7 @@ class Catalog:
         return server.name in self._whole
 
     def note_change(self, server: str, method: str = "notifications/tools/list_changed") -> None:
-        """Until the server's list is fetched again, its last one is used."""
+        """Note that a server's list has changed. Its last list is used until the new one is fetched."""
         if method == "notifications/tools/list_changed":
             self._whole.discard(server)
 
@@ -158,7 +158,7 @@ class Catalog:
         return await self._remember(server, await server.list_entries("tools/list", "tools"), before={}, is_whole=True)
 
     async def _remember(self, server: Server, listed: list[Raw], *, before: Mapping[str, Raw], is_whole: bool) -> list[Raw]:
-        """The tools that may be used."""
+        """Store the tools that a server has listed. Returns those that the settings allow."""
         connection = server.connection
         handshake = connection.handshake if connection else await server.find_handshake(0)
         routed = self.routes_tasks and offers_tasks(handshake)
@@ -172,7 +172,7 @@ class Catalog:
         return tools
 
     def _present(self, server: Server, tools: Sequence[Raw]) -> list[Raw]:
-        """Leaves out tools whose name leads to another server: `c` of server `a__b` would be called as `b__c` of server `a`."""
+        """Describe tools for the client. Drops those whose name leads to another server: `a__b__c` may mean `a` or `a__b`."""
         shown: list[Raw] = []
         for tool in tools:
             name = self.public_name(server.name, tool["name"])
@@ -191,7 +191,7 @@ class Catalog:
         return asks(settings, tool.get("inputSchema"), strict=tool.get("strict"))
 
     def _own_name(self, own: str) -> str:
-        """A server's tool keeps its name; the retrieval tool gets a prefix."""
+        """Return the name of a retrieval tool, with a prefix if a server's tool already has that name."""
         theirs = {self.public_name(server, name) for server, tools in self._known.items() for name in tools}
         name = own
         while name in theirs:

@@ -43,13 +43,13 @@ class ClientRequest:
         """Whether its client accepts a task in place of a result."""
         self.meta: Raw = as_mapping(self.params.get("_meta"))
         self.is_answered = False
-        """The client has its answer, so nothing more can be sent for this request."""
+        """Whether the client has its answer. Nothing more can be sent for this request after that."""
         self.ask_later: Ask | None = None
-        """Set for a client that can answer questions only between two of its calls."""
-        self.is_wrapped = False  # it came as `call_tool`, whose headers cannot repeat the arguments of the tool
+        """How to ask a client that can answer questions only between two of its calls; None for other clients."""
+        self.is_wrapped = False  # whether it came as `call_tool`, whose headers cannot repeat the arguments of the tool
         self.is_task = False
-        """The client has a task in place of the result, and can answer questions until that ends."""
-        self.started_task: Raw | None = None  # sent to a client that asked for a task
+        """Whether the client has a task in place of the result. It can then answer questions until the task ends."""
+        self.started_task: Raw | None = None  # the answer for a client that asked for a task
         self.job: Job | None = None
         # The typed session would drop fields that its models do not know. Its two channels carry anything.
         self._channel: DispatchContext[Any] = ctx.session._request_outbound  # pyright: ignore[reportPrivateUsage]
@@ -130,7 +130,7 @@ class PausedCall:
                     await self.changed.wait()
                 if key in self.answers:
                     return self.answers.pop(key)
-                # Another call of the server asked, and this one has ended, so the question would not be seen.
+                # This call has ended, so the client would not see a question that the server asks for another call.
                 raise MCPError(mcp_types.INVALID_REQUEST, NOT_WAITING)
         finally:
             self.asked.pop(key, None)
@@ -182,7 +182,7 @@ class PausedCalls:
         return dict(self._tasks[task].asked) if task in self._tasks else {}
 
     def give_answers(self, task: str, responses: Raw) -> None:
-        """Answers to questions that were not asked, or were answered before, change nothing."""
+        """Pass answers on to a task. Answers to questions that were not asked, or were answered before, are ignored."""
         if task in self._tasks:
             self._tasks[task].take_answers(responses)
 
@@ -206,7 +206,7 @@ class PausedCalls:
         try:
             with call.scope:
                 outcome = await work()
-        except Exception as error:  # it belongs to the client that waits
+        except Exception as error:  # raised again for the client that waits for this call
             outcome = error
         call.outcome, call.request.is_answered = outcome, True
         if call.request.is_task and not isinstance(outcome, Exception):

@@ -75,7 +75,7 @@ class Guard:
             nonlocal taken, more
             message = await receive()
             if more and message["type"] == "http.disconnect":
-                raise HTTPException(408)  # the client is gone; this keeps the SDK from logging half a body as its own error
+                raise HTTPException(408)  # the client is gone; without this, the SDK would log half a body as an error of its own
             more = message.get("more_body", False)
             size = len(message.get("body", b""))
             taken += size
@@ -96,7 +96,7 @@ class Guard:
         return known[0] if known and kind.lower() == "bearer" else None
 
     def _refuse(self, headers: Headers, principal: str | None) -> Response | None:
-        """Host and Origin are compared as whole strings: a parser could be tricked."""
+        """Return a refusal, or None. Host and Origin are compared as whole strings, because a parser could be tricked."""
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
             return PlainTextResponse("The Host header does not name this proxy.", 421)
@@ -108,7 +108,7 @@ class Guard:
             return _refuse_for_now(f"This token has {self._max_requests} requests open.")
         version = headers.get("mcp-protocol-version")
         if "mcp-session-id" in headers or (version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS):
-            return None  # it opens no session
+            return None  # such a request opens no session
         if self._count_sessions(principal) >= _MAX_SESSIONS_PER_TOKEN:
             return _refuse_for_now(f"This token has {_MAX_SESSIONS_PER_TOKEN} sessions open.")
         if self._are_files_short():

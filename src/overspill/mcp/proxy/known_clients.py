@@ -25,7 +25,7 @@ class KnownClient(Struct, frozen=True, kw_only=True):
     """As in `clientInfo`, in any case."""
     title: str
     since: str = ""
-    """The first version that the row describes; empty: the very first."""
+    """The first version that the row describes; empty: the row describes all versions from the beginning."""
     before: str = ""
     """The first version that it no longer describes; empty: it describes all later ones."""
     programs: Programs
@@ -111,7 +111,7 @@ KNOWN_CLIENTS: tuple[KnownClient, ...] = (
 
 
 def find_known_client(info: Mapping[str, Any]) -> KnownClient | None:
-    """The row of a client that introduces itself like this."""
+    """Find the row of the client that sent this `clientInfo`."""
     name = info.get("name")
     if not isinstance(name, str):
         return None

@@ -64,7 +64,7 @@ class LargeAnswers:
         return result if wants_input(result) else await self._measure(call, result)
 
     async def admit(self, server: str, method: str, params: Raw) -> Raw | None:
-        """A server's own message for the client. None if it must not pass: then it is stored, and the log says where."""
+        """Return a server's own message as the client gets it. None if it must not pass: it is stored, and the log says where."""
         call, content, decision = ToolCall("", method, {}, server, "mcp"), params.get("content"), decide_method("server", method)
         try:
             if decision == "gated" and isinstance(content, str) and not await self._fits(call, content):
@@ -97,7 +97,7 @@ class LargeAnswers:
         return await self._hide_secrets(ToolCall("", method, {}, "", "mcp"), result) if is_read else result
 
     async def shorten(self, refusal: MCPError, request: ClientRequest) -> MCPError:
-        """The error that the client gets. A server can put anything into one."""
+        """Return a server's error as the client gets it: a server can put anything into an error."""
         call = ToolCall("", request.method, {"uri": request.params.get("uri")}, "", "mcp")
         text = encoding.decode(dumps([refusal.message, refusal.data]))
         shown = await self._hide_secrets(call, {"message": refusal.message, "data": refusal.data})
@@ -145,7 +145,7 @@ class LargeAnswers:
         return await self._shorten_list(call, entries)
 
     async def _shorten_list(self, call: ToolCall, entries: list[Raw]) -> list[Raw]:
-        """As many whole entries as fit, and a link to the next one in a JSON list of all. If not even one fits, its beginning."""
+        """Return as many whole entries as fit, and a link to the next one in the stored list. If none fits, return its start."""
         written = await anyio.to_thread.run_sync(lambda: [dumps(entry) for entry in entries])
         kept = await self._keep(call, b"[" + b",\n".join(written) + b"]")
         shown, end, limit = 0, 1, outputs.max_part_bytes(self._settings(call))
@@ -220,7 +220,7 @@ class LargeAnswers:
 
 
 def _is_readable(contents: object) -> TypeGuard[list[Raw]]:
-    """Whether it is what a resource can contain: texts and blobs."""
+    """Whether these are contents that a resource can have: texts and blobs."""
     entries = [as_mapping(each) for each in cast("list[object]", contents)] if isinstance(contents, list) else []
     return bool(entries) and all(
         isinstance(each.get("text", each.get("blob")), str) and not ("text" in each and "blob" in each) for each in entries

@@ -25,7 +25,7 @@ class LoginLinks:
         """Servers whose link the user has received or declined."""
 
     def offer(self, server: Server, channel: ClientRequest | None) -> None:
-        """Offer it only to a client that started the proxy, because the browser must return to the same machine."""
+        """Offer the link, but only to a client that started the proxy: the browser must return to the same machine."""
         capabilities = as_mapping(channel.params.get("capabilities")) if channel and channel.http_request is None else {}
         if channel and "url" in as_mapping(capabilities.get("elicitation")) and server.name not in self._offered:
             self._offered.add(server.name)

@@ -73,6 +73,6 @@ _DECISIONS: dict[tuple[str, str], Decision] = {
 
 
 def decide_method(sender: Sender, name: str) -> Decision | Literal["measured"]:
-    """What to do with a server's answer to it, or with its parameters if a server sends it."""
+    """Decide what to do with a server's answer to this method, or with its parameters if a server sends it."""
     decision = _DECISIONS.get((sender, name), "impossible")
     return "measured" if decision == "impossible" else decision

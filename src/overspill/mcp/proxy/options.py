@@ -17,9 +17,9 @@ PROXY_DEFAULTS = Layer(
     "proxy",
     {"retention": "keep", "waitMaxSecs": 45, "toolTimeout": None, "toolOutput": {"answerWithinSecs": 45}},
 )
-"""Clients resume conversations, so stored outputs stay. Many clients give up on a call after a minute."""
+"""Outputs are kept because clients resume conversations. Calls end within 45 s because many clients give up after a minute."""
 SHARED_DEFAULTS = Layer("proxy", {"repeats": "full"})
-"""Added over HTTP: a session may serve several conversations, and one has not seen what another was shown."""
+"""Also used over HTTP, where several conversations may share a session: each has seen only its own outputs."""
 
 
 class ProxyOptions(Struct, frozen=True):
@@ -35,13 +35,13 @@ class ProxyOptions(Struct, frozen=True):
     shared_family: str = ""
     """Read what all sessions of this family have stored, instead of what earlier sessions of this proxy have."""
     offers_own_tools: bool = True
-    """Whether it offers the retrieval tools, and not another proxy of the family."""
+    """Whether this proxy offers the retrieval tools. If not, another proxy of the family does."""
     first_wait: float = 20.0
-    """How many seconds a client waits for its servers when it connects. They keep starting after that."""
+    """How many seconds a client waits for its servers when it connects. Servers that take longer keep starting."""
     gone_after: float = 300.0
     """How many seconds a client of the older protocol may have neither a request nor a stream open before it counts as gone."""
     stateless_gone_after: float = 1800.0
-    """The same for a client of the newer protocol, which need not have anything open between two requests."""
+    """After how many silent seconds a client of the newer protocol counts as gone. It need not keep a stream open."""
     max_job_seconds_alone: float = 3600.0
     """How long a call without a `toolTimeout` may run after its client has gone."""
     grace_seconds: float = 0.0
@@ -49,7 +49,7 @@ class ProxyOptions(Struct, frozen=True):
     separates_logins: bool = False
     """Whether each principal has separate logins instead of the user's."""
     observers: tuple[Observer, ...] = ()
-    """They see what happens in every session."""
+    """Observers of the events of every session."""
 
     @property
     def secrets(self) -> dict[str, str]:

@@ -28,12 +28,12 @@ from overspill.wording import resources as wording
 SCHEME = "overspill"
 LINKS_SINCE = "2025-06-18"
 _MAX_PART_BYTES = 65_536  # used if the settings set no limit
-_MIN_PART_BYTES = 4  # of the longest character
+_MIN_PART_BYTES = 4  # the size of the longest character
 KEPT_KEY = "overspill"
 _ROOT_KEYS = ("$schema", "$id", "$defs", "definitions", "title", "description")
 _UNMOVED_PREFIXES = ("#/$defs/", "#/definitions/")
 _KEPT_SCHEMA: Raw = {"type": "object", "required": [KEPT_KEY], "properties": {KEPT_KEY: {"type": "object"}}}
-_TEXT_KEY = "result"  # under which the SDKs put the text of a tool that returns one
+_TEXT_KEY = "result"  # the key under which the SDKs put the result of a tool that returns a string
 _ANY_TEXT = frozenset(("type", "title", "description", "default"))  # keys of a schema that any text matches
 _TEXT_SCHEMA_KEYS = _ANY_TEXT | {"$schema", "$id", "properties", "required", "additionalProperties"}
 
@@ -67,7 +67,7 @@ def max_part_bytes(settings: Settings) -> int:
 
 
 async def read(session: Session, uri: str) -> Raw:
-    """One part, from `?from=BYTE` on, and the address of the next part if there is one."""
+    """Read one part, which begins at `?from=BYTE`, with the address of the next part if there is one."""
     handle, _, query = uri.removeprefix(f"{SCHEME}://").partition("?")
     start = parse_qs(query, keep_blank_values=True).get("from", ["0"])[0]
     if not start.isdecimal():
@@ -124,7 +124,7 @@ def widen_schema(tool: Raw) -> Raw:
 
 
 def structure_reply(schema: object, text: str, handle: str | None) -> Raw | None:
-    """What a reply says, as structured content of a tool with this output schema. None if it has no schema."""
+    """Return what a reply says as structured content of a tool with this output schema; None if the tool has no schema."""
     if not isinstance(schema, dict):
         return None
     if _takes_text(as_mapping(cast("object", schema))):
@@ -133,7 +133,7 @@ def structure_reply(schema: object, text: str, handle: str | None) -> Raw | None
 
 
 def _takes_text(schema: Raw) -> bool:
-    """Whether it requires only an object with one string, with any value, under `result`."""
+    """Whether the schema allows any object whose only key is `result`, with any string."""
     properties = as_mapping(schema.get("properties"))
     value = as_mapping(properties.get(_TEXT_KEY))
     return (
@@ -147,7 +147,7 @@ def _takes_text(schema: Raw) -> bool:
 
 
 def _refers_inside(schema: Any) -> bool:
-    """Whether it refers to a part of itself that would move. Not recursive, because it may be nested to any depth."""
+    """Whether a schema refers to a part of itself that would move. Not recursive, because schemas may be nested to any depth."""
     parts: list[Any] = [schema]
     while parts:
         part = parts.pop()

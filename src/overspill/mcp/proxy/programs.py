@@ -29,7 +29,7 @@ class ProgramCalls:
         self._has_warned = False
 
     def choose(self, tool: str, server: str, meta: Raw) -> Programs:
-        """`auto` for a call that is known to come from a program: the result passes whole if the client can take it."""
+        """Choose what a call returns. `auto`: it is known to come from a program, so it gets the whole result if possible."""
         chosen = self._settings.for_tool(tool, server).programs
         if chosen != "auto":
             return chosen
@@ -40,7 +40,7 @@ class ProgramCalls:
         return self._settings.for_tool(tool, server).programs == "whole"
 
     def pass_whole(self, result: Raw, reply: Reply, chosen: Programs) -> Raw:
-        """The server's result with the handle of what was stored, or an error if the client cannot take it."""
+        """Return the server's result with the handle of the stored output, or an error if the client cannot take the result."""
         limit = self._known.max_result_bytes if self._known is not None and chosen == "auto" else None
         if limit is not None and len(dumps(result)) > limit:
             text = wording.too_large_for_program(reply.kept, limit, self._settings.surface)

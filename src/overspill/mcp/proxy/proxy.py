@@ -66,7 +66,7 @@ def build_protocol_server(find_client: FindClient) -> Protocol[Any]:
 
 
 def _may_speak(request: ClientRequest) -> bool:
-    """Whether the proxy answers. The SDK does before the handshake, and for methods of the other protocol."""
+    """Whether the proxy answers. Before the handshake, and for methods of the other protocol, the SDK answers."""
     if request.method in SPEC_CLIENT_METHODS and (request.method, request.version) not in CLIENT_REQUESTS:
         return False
     return request.is_modern or request.method == "initialize" or request.connection.initialize_accepted
@@ -114,7 +114,7 @@ class RequestRouter:
             case "logging/setLevel":
                 level = str(params.get("level"))
                 for server in [each for each in client.servers.values() if not each.rest.is_on]:
-                    with suppress(ServerError):  # it gets the level when it is up
+                    with suppress(ServerError):  # a server that is down gets the level when it is up
                         await client.set_level(level, await server.connect())
                 client.level = level
                 return {}
@@ -216,7 +216,7 @@ class RequestRouter:
         return result
 
     def _find_freshness(self, key: str) -> Raw:
-        """How long the list that all servers make together may be kept."""
+        """Return how long the combined list of all servers may be kept."""
         found = [found for server in self._client.servers.values() if (found := server.lists.freshness(key)) is not None]
         return merge_freshness(found) if key != "tools" or self._client.catalog.is_steady else {}
 
@@ -230,7 +230,7 @@ class RequestRouter:
         return page
 
     async def _forward(self, request: ClientRequest) -> Raw:
-        """Pass it on to its server, using the server's own names."""
+        """Pass a request on to its server, using the server's own names."""
         server, params = await self._find_owner(request), request.params
         prefix = self._client.catalog.public_name(server.name, "")
         if isinstance(params.get("name"), str):
@@ -245,7 +245,7 @@ class RequestRouter:
         return gated
 
     async def _read_output(self, request: ClientRequest) -> Raw:
-        """A stored output. If this proxy does not have the URI, its only server may: that may be another proxy."""
+        """Read a stored output. If this proxy does not have it, its only server may, which can be another proxy."""
         client = self._client
         try:
             return self._adapt(request, await outputs.read(client.session, request.params["uri"]))

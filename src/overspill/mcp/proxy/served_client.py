@@ -40,7 +40,7 @@ _QUIET = 1.0  # seconds after the handshake
 
 
 class ServedClient(Peer):
-    """Its tasks run in `group`. It is the peer of its servers."""
+    """A client whose tasks run in `group`. It is the peer of its servers."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class ServedClient(Peer):
         self.client = client
         self.requester = Requester(dumps(client.info), comes_back=outlived_by_jobs)
         self.channel: ClientRequest | None = None
-        """Its handshake. Messages that belong to none of its requests go over that connection."""
+        """The client's handshake. Messages that belong to no request go over the handshake's connection."""
         self.servers = {
             name: Server(each, options.environ, client, self, log=log, on_up=self._on_server_up, lists=options.lists_folder)
             for name, each in options.servers.items()
@@ -173,10 +173,10 @@ class ServedClient(Peer):
 
     async def _forward(self, request: ClientRequest, server: Server, params: Raw) -> Raw:
         method, flights = request.method, self._flights[server.name]
-        params = request.params if method == "tasks/result" else params  # the latter does not name the tool
+        params = request.params if method == "tasks/result" else params  # `params` names the task, but not its tool
         connection = await server.connect()
         if request.log_level is not None and self._levels.get(connection) != request.log_level:
-            with suppress(MCPError):  # a level it refuses must not fail the request
+            with suppress(MCPError):  # the request must not fail if the server refuses the level
                 await self.set_level(request.log_level, connection)
         if self.level is not None and connection.handshake.is_modern and not request.is_modern:
             params = {**params, "_meta": {mcp_types.LOG_LEVEL_META_KEY: self.level, **as_mapping(params.get("_meta"))}}
@@ -266,7 +266,7 @@ class ServedClient(Peer):
             await request.notify(method, admitted or None)
 
     async def notify_servers(self, method: str, params: Raw) -> None:
-        """Pass a notification on to the servers that are up. The others would have no use for it later."""
+        """Pass a notification on to the servers that are up. A server that starts later would have no use for it."""
         for server in [each for each in self.servers.values() if not each.rest.is_on]:
             try:
                 connection = await server.wait_until_connected(0)
@@ -295,5 +295,5 @@ class ServedClient(Peer):
         await self._changes.announce(server, connection)
 
     def needs(self, server: str) -> bool:
-        """Whether it has a request, or the client has subscribed to one of its resources."""
+        """Whether the server is working on a request, or the client has subscribed to one of its resources."""
         return bool(self._flights[server]) or self.subscriptions.has_any(server)

@@ -33,7 +33,7 @@ from overspill.text.humanize import one_line
 from overspill.text.lenient_json import dumps
 from overspill.wording import slow_tools as wording
 
-_MAX_KINDS = 8  # of clients kept for a principal of the newer protocol; one that comes back later starts anew
+_MAX_KINDS = 8  # of clients kept for a principal of the newer protocol; a client that was dropped starts anew when it returns
 
 
 class ClientKey(Struct, frozen=True):
@@ -60,11 +60,11 @@ class ServedClients(Struct, eq=False):
     _opening: anyio.Lock = field(default_factory=anyio.Lock)
 
     async def find(self, owner: ClientKey, identity: ClientIdentity, *, outlived_by_jobs: bool = True) -> ServedClient:
-        """`outlived_by_jobs`: whether its jobs keep running when the client has gone."""
+        """Find or open a client. `outlived_by_jobs`: whether its jobs keep running when the client has gone."""
         kind = b"" if owner.session else dumps((identity.info, identity.capabilities))
         client = self._open_clients.pop((owner, kind), None)
         if client is not None:
-            self._open_clients[owner, kind] = client  # keep the order of last use
+            self._open_clients[owner, kind] = client  # moves it to the end: the order is that of the last use
             return client
         async with self._opening:
             return self._open_clients.get((owner, kind)) or await self._open(owner, kind, identity, outlived_by_jobs)
@@ -106,7 +106,7 @@ class ServedClients(Struct, eq=False):
             await self.shared_sessions.give_back(self._sessions.popitem()[1])
 
     async def outlast(self, owner: ClientKey) -> None:
-        """The owner's client has gone: wait until its jobs have ended too."""
+        """After the owner's client has gone, wait until its jobs have ended too."""
         for shared in self._sessions.values():
             shared.connected -= 1
         self.leave(owner)
@@ -135,7 +135,7 @@ class ServedClients(Struct, eq=False):
         return Session(
             self.settings,
             family=family,
-            shared=bool(self.settings.store or self.options.shared_family),  # which other replicas, or proxies, may use too
+            shared=bool(self.settings.store or self.options.shared_family),  # other replicas or proxies may use the same store
             store=self.store,
             endpoints=self.endpoints,
             notice=False,
@@ -185,7 +185,7 @@ async def open_clients(
     log: Callable[[str], None],
     sessions: Sessions | None = None,
 ) -> AsyncGenerator[ServedClients]:
-    """`sessions` are those of all proxies in this process."""
+    """Serve clients until this is left. `sessions` are the sessions of all proxies in this process."""
     async with anyio.create_task_group() as group:
         store = WaitingStore(open_configured_store(settings), log)
         clients = ServedClients(group, settings, options, endpoints, log, sessions or Sessions(), store)

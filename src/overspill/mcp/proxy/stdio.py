@@ -79,7 +79,7 @@ async def message_streams(
 
 
 class OutgoingStream(ObjectSendStream[SessionMessage]):
-    """Lines on their way to the client. Those that wait are written together; senders wait when there are many."""
+    """Lines on their way to the client. Waiting lines are written together; senders wait when there are too many."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class OutgoingStream(ObjectSendStream[SessionMessage]):
             await self._changed.wait()
         if self._is_closed:
             raise anyio.ClosedResourceError
-        if not self._is_broken:  # otherwise it is never read
+        if not self._is_broken:  # nobody would read another line
             self._lines.append(self._encode(item.message))
             self._bytes += len(self._lines[-1])
             self._announce_change()
@@ -136,7 +136,7 @@ async def _read(source: int) -> bytes:
 
 
 async def _write(target: int, data: bytes) -> None:
-    """Never block: a client that does not read must not keep the proxy from ending."""
+    """Write without blocking: a client that does not read must not keep the proxy from ending."""
     view = memoryview(data)
     while view:
         with suppress(BlockingIOError):
@@ -147,7 +147,7 @@ async def _write(target: int, data: bytes) -> None:
 
 
 async def _wait_writable(target: int) -> bool:
-    """False if readiness cannot be awaited, as in `_read`."""
+    """Wait until the client can take bytes. Returns False if that cannot be awaited, as in `_read`."""
     if hasattr(select, "poll"):  # asking first saves registering with the event loop for every line
         poll = select.poll()
         poll.register(target, select.POLLOUT)
@@ -169,7 +169,7 @@ async def serve_stdio(clients: ServedClients, stop: anyio.Event, source: int = 0
 async def serve_streams(
     clients: ServedClients, stop: anyio.Event, streams: AbstractAsyncContextManager[Streams], *, outlived_by_jobs: bool
 ) -> None:
-    """`outlived_by_jobs`: whether calls keep running when the client has gone."""
+    """Serve a client over two streams. `outlived_by_jobs`: whether calls keep running when the client has gone."""
 
     async def find(_: ClientRequest, identity: ClientIdentity) -> ServedClient:
         return await clients.find(STDIO, identity, outlived_by_jobs=outlived_by_jobs)

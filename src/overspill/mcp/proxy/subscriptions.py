@@ -25,7 +25,7 @@ CHANGES = {
 
 
 class ListChanges:
-    """Notify a client that the lists of a server that has started may differ, or do differ."""
+    """Notifies a client that the lists of a server that has started have changed, or may have."""
 
     def __init__(self, group: anyio.abc.TaskGroup, catalog: Catalog, notify: Callable[[str, Raw], Awaitable[None]]) -> None:
         self._group, self._catalog, self._notify = group, catalog, notify
@@ -38,7 +38,7 @@ class ListChanges:
             for capability in CHANGES:
                 if capability in connection.handshake.capabilities:
                     await self._notify(CHANGES[capability][0], {})
-        self._group.start_soon(self._compare, server, connection)  # its caller does not wait for that
+        self._group.start_soon(self._compare, server, connection)  # in the background, so that the server's start need not wait
 
     async def _compare(self, server: Server, connection: ServerConnection) -> None:
         changed = await server.lists.find_changed(connection)

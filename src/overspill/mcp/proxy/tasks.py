@@ -98,7 +98,7 @@ class ServedTasks:
         ids: Any = as_mapping(wanted.notifications.model_extra).get("taskIds")
         jobs: list[Job] = []
         for id in cast("list[Any]", ids)[:_MAX_LISTENED] if isinstance(ids, list) else ():
-            with suppress(MCPError):  # the acknowledgement leaves it out
+            with suppress(MCPError):  # the acknowledgement leaves unknown tasks out
                 jobs.append(await self._find(id))
         session, result = _AcknowledgingSession(ctx.session, [job.artifact_id for job in jobs]), None
         async with anyio.create_task_group() as group:
@@ -119,7 +119,7 @@ class ServedTasks:
         task = describe_task(job, self._session.settings)
         if asked:
             return {**task, "status": "input_required", "inputRequests": asked}
-        if task["status"] == "input_required":  # a person answers elsewhere
+        if task["status"] == "input_required":  # no question waits for this client
             return {**task, "status": "working"}
         if not job.done or job.state == "cancelled":
             return task
@@ -146,7 +146,7 @@ class ServedTasks:
 
 
 class RoutedTasks:
-    """Tasks of 2025-11-25: those that one client asked servers for. Other clients cannot guess its ids for them."""
+    """The tasks of 2025-11-25 that one client asked servers for, under ids that other clients cannot guess."""
 
     def __init__(self, call: Callable[[ClientRequest, Server, str], Awaitable[Raw]], forward: Forward) -> None:
         self._call = call
@@ -155,7 +155,7 @@ class RoutedTasks:
         self._key = secrets.token_bytes(32)
 
     def take(self, request: ClientRequest, server: Server, tool: str, result: Raw) -> Raw | None:
-        """An empty result if this one is a task that the client asked for: `request` has the task then."""
+        """If a result is a task that the client asked for, put the task into `request` and return an empty result."""
         task = as_mapping(result.get("task"))
         if not request.asks_for_task or "content" in result or not isinstance(theirs := task.get("taskId"), str):
             return None
@@ -182,7 +182,7 @@ class RoutedTasks:
         return {**result, "_meta": {**as_mapping(result.get("_meta")), _RELATED: {"taskId": id}}}
 
     def rename(self, server: str, task: Raw) -> Raw | None:
-        """A server's report about a task under the client's id, or None if the client did not ask for the task."""
+        """Return a server's report about a task with the client's id for it; None if the client did not ask for the task."""
         id = self._name(server, str(task.get("taskId")))
         return _describe_routed(id, task) if id in self._known else None
 
@@ -197,13 +197,13 @@ class RoutedTasks:
 
 
 def _describe_routed(id: str, task: Raw) -> Raw:
-    """Only what describes a task, so that no result comes with it."""
+    """Keep only the fields that describe a task, so that no result passes with it."""
     known = {key: task[key] for key in _FIELDS if not isinstance(task.get(key, {}), list | dict)}
     return {"taskId": id, **{key: quote_line(value) if isinstance(value, str) else value for key, value in known.items()}}
 
 
 class _AcknowledgingSession:
-    """Adds to the first message of a stream, which the SDK writes, the tasks that it reports on."""
+    """Adds the tasks that a stream reports on to its first message, which the SDK writes."""
 
     def __init__(self, session: Any, task_ids: Sequence[str]) -> None:
         self._session = session

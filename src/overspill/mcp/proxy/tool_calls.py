@@ -94,7 +94,7 @@ class ToolCalls(Struct, eq=False):
                 server=server.name,
                 kind="mcp",
                 errors="raise",
-                background=None if chosen == "card" and not request.asks_for_task else False,  # else it waits, as without us
+                background=None if chosen == "card" and not request.asks_for_task else False,  # others wait, as without a proxy
                 check=check,
                 intent=intent,
                 for_program=chosen != "card",
@@ -111,7 +111,7 @@ class ToolCalls(Struct, eq=False):
         return self.programs.pass_whole(as_mapping(reply.original), reply, chosen)
 
     async def deliver(self, request: ClientRequest, job: Job) -> Raw | MCPError:
-        """The result of an ended task, in the form its call would have returned; or the server's refusal."""
+        """Return the result of an ended task as its call would have returned it, or the server's refusal."""
         if job.id in self._delivered:
             return self._delivered[job.id]
         reply = await self.session.jobs.deliver(job)
@@ -122,7 +122,7 @@ class ToolCalls(Struct, eq=False):
         return result
 
     async def _take_intent_off(self, server: Server, name: str, args: Raw) -> tuple[Raw, str]:
-        """Only if the catalog added the argument. A tool with an unknown schema may have its own argument of that name."""
+        """Split off the argument that the catalog added. A tool with an unknown schema may have its own argument of that name."""
         if LOOKING_FOR not in args or self.session.settings.for_tool(name, server.name).intent != "ask":
             return args, ""
         tool = await self.catalog.describe(server, name)
@@ -134,7 +134,7 @@ class ToolCalls(Struct, eq=False):
         return take_off(args) if self.catalog.asks(server, tool) else (args, "")
 
     async def _call(self, request: ClientRequest, server: Server, name: str, /, **args: Any) -> Output:
-        """The tool as the session runs it. The server's own result, or its refusal, travels as the output's `original`."""
+        """Run the tool for the session. The server's own result, or its refusal, is the `original` of the output."""
         job = request.job = current.get()
         params = {**request.params, "name": name}
         if "arguments" in params or args:
@@ -199,13 +199,13 @@ class ToolCalls(Struct, eq=False):
 
 
 async def list_for_programs() -> list[ProgramTool]:
-    """The tools of the servers of the client whose program this is."""
+    """List the tools of all servers of the client whose program asks."""
     calls, request = _asking.get()
     return [] if calls is None or request is None else await calls.describe_for_programs(request)
 
 
 _asking: ContextVar[tuple[ToolCalls | None, ClientRequest | None]] = ContextVar("overspill_program", default=(None, None))
-"""Inherited by the tasks of a program."""
+"""The client and the request that a program belongs to. The tasks of the program inherit it."""
 
 
 def _measure(delivered: Raw | MCPError) -> int:

@@ -1,4 +1,4 @@
-"""What one client is offered in place of all tools: a search. Decided at its first `tools/list` and never changed."""
+"""A search that one client is offered in place of all tools. Decided at the client's first `tools/list` and never changed."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class ServedToolSearch:
         """The names of our tools, by their names in that list."""
         self._rule = SearchRule(self._settings)
         self._search: ToolSearch | None = None
-        self._searched = -1  # the state of the catalog that it has indexed
+        self._searched = -1  # the state of the catalog when it was last indexed
 
     async def decide(self, *, has_listed: bool = False) -> list[Raw] | None:
-        """What to offer; None: all tools, as without a search. `has_listed`: whether the catalog has just listed them all."""
+        """Return the tools to offer; None offers all. `has_listed`: whether the catalog has just listed all tools."""
         async with self._deciding:
             if not self.is_decided:
                 if not has_listed:
@@ -74,7 +74,7 @@ class ServedToolSearch:
         return structs.replace(read_definition(tool), server=found[0].name, own_name=found[1])
 
     async def find_own(self, name: str) -> str | None:
-        """The tool of ours with this name. A client may know the list from an earlier proxy."""
+        """Find the tool of ours with this name, even if the client knows the list from an earlier proxy."""
         if name.endswith(tuple(SEARCH_TOOLS)):
             await self.decide()
         return self.names.get(name)
@@ -99,7 +99,7 @@ class ServedToolSearch:
         return self._search
 
     async def call(self, request: ClientRequest, call: Callable[[ClientRequest], Awaitable[Raw]]) -> Raw:
-        """The call that `call_tool` wraps, as if the client had made it. A failure is explained if it can be."""
+        """Make the call that `call_tool` wraps, as if the client had made it. Explains a failure if possible."""
         search = await self._open()
         try:
             name, args = read_call(as_mapping(request.params.get("arguments")))
@@ -127,7 +127,7 @@ class ServedToolSearch:
         return found
 
     async def _explain(self, server: Server, theirs: str, name: str, args: Raw) -> str:
-        """What is wrong with a call that failed: the tool has gone, or its arguments do not fit."""
+        """Say what is wrong with a call that failed: the tool has gone, or its arguments do not fit."""
         self._catalog.note_change(server.name)
         with suppress(MCPError, ServerError):
             tool = await self._catalog.describe(server, theirs)

@@ -44,7 +44,7 @@ def initialize_result(params: Mapping[str, Any], handshakes: Handshakes) -> Raw:
 
 
 def discover_result(handshakes: Handshakes) -> Raw:
-    """The same in the stateless protocol, in which slow calls can be tasks."""
+    """Answer `server/discover` in the same way. In the stateless protocol, slow calls can be tasks."""
     able = _merge_capabilities(handshakes)
     return {
         "resultType": "complete",
@@ -58,13 +58,13 @@ def discover_result(handshakes: Handshakes) -> Raw:
 
 
 def _info(handshakes: Handshakes) -> Raw:
-    """The server's own info; the proxy's if there are several servers, or none is up."""
+    """Return the server's own info, or the proxy's info if there are several servers or none is up."""
     first = next(iter(handshakes.values()), None)
     return first.info if len(handshakes) == 1 and isinstance(first, Handshake) else ClientIdentity().info
 
 
 def _instructions(handshakes: Handshakes) -> Raw:
-    """One server's instructions unchanged; several in named blocks that they cannot close. Says why a server is missing."""
+    """Return one server's instructions unchanged, or several in named blocks that they cannot close. Says why one is missing."""
     parts: list[str] = []
     for name, handshake in handshakes.items():
         if isinstance(handshake, ServerError):
@@ -75,7 +75,7 @@ def _instructions(handshakes: Handshakes) -> Raw:
 
 
 def _merge_capabilities(handshakes: Handshakes) -> Raw:
-    """What any server can do, except tasks; a list of tools that changes; resources. A server that has not started may do all."""
+    """Combine what all servers can do, except tasks, and add changing tools and resources. An absent server may do anything."""
     merged: Raw = {}
     for handshake in handshakes.values():
         theirs = _ALL if isinstance(handshake, ServerError) else drop_tasks(handshake.capabilities)
@@ -88,7 +88,7 @@ def _merge_capabilities(handshakes: Handshakes) -> Raw:
 
 
 def adapt_result(result: Raw, method: str, *, modern: bool, handshake: Handshake | None = None) -> Raw:
-    """The result in the client's protocol. Unchanged if the server speaks the same one."""
+    """Return the result in the client's protocol. Unchanged if the server speaks the same protocol."""
     if handshake is not None and handshake.is_modern == modern:
         return result
     if not modern:
@@ -138,7 +138,7 @@ async def collect_answers(wanted: Raw, ask: Ask) -> Raw:
 
 
 def drop_tasks(capabilities: Raw) -> Raw:
-    """What a client or a server can do, except tasks: a capability of the older protocol, an extension of the newer one."""
+    """Return capabilities without tasks, which are a capability of the older protocol and an extension of the newer one."""
     rest = {name: value for name, value in capabilities.items() if name != "tasks"}
     for kind in ("extensions", "experimental"):  # some SDKs have had tasks among the experimental ones
         if known := as_mapping(rest.get(kind)):
@@ -147,7 +147,7 @@ def drop_tasks(capabilities: Raw) -> Raw:
 
 
 def drop_from_request(method: str, params: Raw) -> Raw:
-    """A client's request without the capability for tasks that it declares."""
+    """Return a client's request without its declaration of tasks as a capability."""
     if method == "initialize":
         return {**params, "capabilities": drop_tasks(as_mapping(params.get("capabilities")))}
     meta, key = as_mapping(params.get("_meta")), mcp_types.CLIENT_CAPABILITIES_META_KEY
@@ -155,7 +155,7 @@ def drop_from_request(method: str, params: Raw) -> Raw:
 
 
 def drop_task_support(tool: Raw) -> Raw:
-    """The tool without `taskSupport`. A tool that does not declare it cannot be a task."""
+    """Return the tool without `taskSupport`. The call of a tool that does not declare it cannot become a task."""
     if (execution := as_mapping(tool.get("execution"))).get("taskSupport", "forbidden") == "forbidden":
         return tool
     rest = {name: value for name, value in execution.items() if name != "taskSupport"}
@@ -169,6 +169,6 @@ def offers_tasks(handshake: Handshake) -> bool:
 
 
 def require_tasks(possible: object) -> None:
-    """Raise MCPError unless a task is possible. The code is the one for tools that cannot be tasks."""
+    """Raise MCPError unless a task is possible. Its code says that this tool cannot be a task."""
     if not possible:
         raise MCPError(mcp_types.METHOD_NOT_FOUND, "There are no such tasks here. Call the tool without a task.")

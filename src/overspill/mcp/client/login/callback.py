@@ -1,4 +1,4 @@
-"""Where the browser returns to after a login: a page on this machine that takes one answer, with the right state, once."""
+"""The page on this machine to which the browser returns after a login. It accepts one answer, which must have the right state."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Callback:
         self._answered = anyio.Event()
 
     def expect(self, authorization_url: str) -> None:
-        """Until this is called, every answer is refused."""
+        """Accept the answer to a login at this URL. Until this is called, every answer is refused."""
         self._state = parse_qs(urlsplit(authorization_url).query)["state"][0]
 
     def take(self, query: str) -> bool:
-        """Whether this is the answer: the first with the right state."""
+        """Accept the first answer with the right state. Returns whether this is that answer."""
         try:
             fields = {name: values[0] for name, values in parse_qs(query, max_num_fields=50).items()}
         except ValueError:
@@ -54,7 +54,7 @@ class Callback:
         return True
 
     async def wait(self, paste: Paste | None = None) -> AuthorizationCodeResult:
-        """Raises ServerError if the login is refused, or no answer comes in time."""
+        """Wait for the answer. Raises ServerError if the login is refused, or no answer comes in time."""
         failure = f"Nobody logged in within {_ANSWER_SECONDS / 60:g} minutes"
 
         async def take_pasted(paste: Paste) -> None:
@@ -92,7 +92,7 @@ class Callback:
 
 @asynccontextmanager
 async def open_callback(port: int) -> AsyncGenerator[Callback]:
-    """Listens at this port, or at a free one if it is taken or 0."""
+    """Listen at this port, or at a free port if it is taken or 0."""
     try:
         listener = open_listener(_HOST, port)
     except SettingsError:

@@ -48,7 +48,7 @@ async def log_in(config: ServerConfig, store: LoginStore, show: ShowLink, paste:
     """Let a person log in. The new login replaces an existing one. Raises ServerError."""
     try:
         known = await store.read(config.url) or Login(server=config.url)
-    except LoginNeeded:  # it cannot be read, and is replaced
+    except LoginNeeded:  # the stored login cannot be read, and is replaced
         known = Login(server=config.url)
     if known.wanted_scope:
         scope = union_scopes(scope, union_scopes(known.scope, known.wanted_scope)) or ""
@@ -59,7 +59,7 @@ async def log_in(config: ServerConfig, store: LoginStore, show: ShowLink, paste:
         transport = GuardedTransport(config.url)
 
         async def show_link(url: str) -> None:
-            await transport.find_addresses(httpx2.URL(url))  # a browser goes nowhere that we would not go
+            await transport.find_addresses(httpx2.URL(url))  # never send the browser to an address that we would refuse
             callback.expect(url)
             await show(url)
 
@@ -104,7 +104,7 @@ def _keep_nothing(registration: OAuthClientInformationFull | None) -> Any:
 
 
 def _find_registration(known: Login, port: int, scope: str) -> OAuthClientInformationFull | None:
-    """None if Overspill must register: for the first time, at another port, or for more rights than before."""
+    """Find our registration. None if Overspill must register: for the first time, at another port, or for more rights."""
     lacks_rights = known.client_scope and set(scope.split()) - set(known.client_scope.split())
     if not known.client_id or known.redirect_port != port or lacks_rights:
         return None
@@ -147,7 +147,7 @@ async def _run(
 
 
 def _ask_for_login(response: httpx2.Response, scope: str | None) -> httpx2.Response:
-    """The server's answer, with the scopes we want. It may require a login only for its tools, and let anyone in before that."""
+    """Turn any answer into a request to log in with the scopes we want: some servers require a login only for their tools."""
     asked, before = union_scopes(extract_scope_from_www_auth(response), scope), response.headers.get("www-authenticate", "")
     headers = {"www-authenticate": f'Bearer scope="{asked}", {before}' if asked else before}
     return httpx2.Response(401, headers=headers, request=response.request)
@@ -173,7 +173,7 @@ def _make_login(context: OAuthContext, transport: GuardedTransport, now: float) 
 
 
 def _explain(problem: Exception, transport: GuardedTransport) -> str:
-    """Quotes nothing that anybody sent."""
+    """Say what went wrong, without quoting what a server or a browser sent."""
     if isinstance(problem, OAuthRegistrationError):
         return f"Overspill could not register itself: {transport.last}"
     if isinstance(problem, OAuthTokenError):

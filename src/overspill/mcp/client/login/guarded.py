@@ -36,15 +36,15 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self.error = ""
         """The code of the last error, as OAuth defines them."""
         self.last = ""
-        """How the last exchange went. Quotes nothing that anybody sent."""
+        """How the last exchange went, without quoting what the server sent."""
 
     @cached_property
     def _trust(self) -> ssl.SSLContext:
-        """Loading the certificates takes longer than most exchanges, of which a login has several."""
+        """The trusted certificates, loaded once: that takes longer than most exchanges, and a login has several exchanges."""
         return httpx2.create_ssl_context()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Raises ServerError for an address that may not be reached, and httpx2.HTTPError for one that is not."""
+        """Raises ServerError if the address is not allowed, and httpx2.HTTPError if it cannot be reached."""
         url, proxy = request.url, find_proxy(request.url)
         self.error, self.last = "", f"{url.host} cannot be reached"
         # A connection serves one host: two that share an address must not share what TLS has checked.
@@ -61,7 +61,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             raise httpx2.ReadTimeout("too slow", request=request) from None
 
     async def find_addresses(self, url: httpx2.URL) -> list[str]:
-        """Raises ServerError if one of them may not be reached. If we do not look it up, the address is the host."""
+        """Look up a host and check its addresses. A host that we do not look up is returned itself. May raise ServerError."""
         addresses = [url.host]
         if self._is_own(url):
             return addresses
@@ -88,7 +88,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     async def _read(self, response: httpx2.Response, request: httpx2.Request) -> httpx2.Response:
         content, host, status = bytearray(), request.url.host, response.status_code
         if self._is_own(request.url):
-            # A name that changes its address counts as the farthest it has had. Behind a proxy, the peer is the proxy.
+            # If the address of a name changes, the farthest one counts. Behind a proxy, the peer would be the proxy itself.
             peer = None if find_proxy(request.url) else response.extensions["network_stream"].get_extra_info("server_addr")
             found = _measure(str(peer[0]).partition("%")[0] if peer else host)
             self.reach = _REACHES[max(map(_REACHES.index, (found, self.reach or found)))]
@@ -108,7 +108,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
 
 def _aim(request: httpx2.Request, address: str) -> httpx2.Request:
-    """The same request, to this address of its host."""
+    """Copy a request, and send it to this address of its host."""
     more = {"sni_hostname": request.url.raw_host.decode(), "timeout": {"connect": _CONNECT_SECONDS}}
     url = request.url.copy_with(host=address)
     return httpx2.Request(request.method, url, headers=request.headers, stream=request.stream, extensions=more)
@@ -120,7 +120,7 @@ def find_proxy(url: httpx2.URL) -> str | None:
 
 
 def _measure(host: str) -> Reach:
-    """How far away it is. A name gets here only if something else looks it up, and counts as public."""
+    """Say how far away a host is. A name counts as public, except `localhost`: only names that a proxy looks up get this far."""
     name = host.strip("[]").rstrip(".")
     try:
         address = _parse_address(name)

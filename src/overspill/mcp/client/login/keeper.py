@@ -40,10 +40,10 @@ class TokenKeeper:
         self._clock = clock
         self._store = LoginStore(environ, config.login_owner)
         self._retry_at = 0.0
-        self._has_client = config.url in config.login.clients  # so no login is needed
+        self._has_client = config.url in config.login.clients  # a registered client needs no person to log in
 
     async def get_token(self) -> str:
-        """A token to send, or an empty string: the server decides whether it lets us in without. Raises ServerError."""
+        """Return a token to send. If there is none, return an empty string, and let the server decide. Raises ServerError."""
         login, now = await self._read(), self._clock()
         if login is None:
             return await self.renew("") if self._has_client else ""
@@ -59,7 +59,7 @@ class TokenKeeper:
             return login.tokens.access
 
     async def renew(self, token: str, *, is_refused: bool = False) -> str:
-        """A new token to replace this one, which no longer works; empty if only a person can get one.
+        """Return a new token in place of one that no longer works; empty if only a person can get one.
 
         Reads the login again once it is locked: another process may have renewed it, or a person may have logged in.
         """
@@ -96,7 +96,7 @@ class TokenKeeper:
         return is_new and len(known) + len(scope) <= _MAX_SCOPE_CHARS and scope.isascii() and scope.isprintable()
 
     def explain(self, *, wants_more: bool = False) -> LoginNeeded:
-        """The error for the model to read, and for a person in the log."""
+        """Make the error that the model reads, and that a person sees in the log."""
         name, url, owner = self._config.name, self._config.url, self._config.login_owner
         if self._has_client:
             return LoginNeeded(f"The server {name} does not accept the client in your settings. Check login.clients.")
@@ -114,7 +114,7 @@ class TokenKeeper:
             raise LoginNeeded(f"{problem} {self.explain()}") from None
 
     async def _save(self, login: Login) -> Login:
-        """Use it from now on, even if it cannot be written: the previous refresh token may no longer work."""
+        """Store a login. If that fails, use it until the process ends: the previous refresh token may no longer work."""
         try:
             await self._store.write(login)
         except OSError as problem:
@@ -157,7 +157,7 @@ async def revoke(config: ServerConfig, store: LoginStore) -> bool:
     """Remove the login and ask the server to revoke it. Returns whether it agreed. Raises BadRequest without a login."""
     try:
         login = await store.read(config.url)
-    except LoginNeeded:  # it cannot be read, but removed
+    except LoginNeeded:  # a login that cannot be read can still be removed
         login = Login(server=config.url, in_keyring=True)
     if login is None:
         raise BadRequest(f"There is no login at {config.name}. List the logins with `overspill login --list`.")
@@ -171,7 +171,7 @@ async def revoke(config: ServerConfig, store: LoginStore) -> bool:
 
 
 async def check_login(url: str, environ: Mapping[str, str]) -> tuple[str, str]:
-    """A description of a login, and what is wrong with it. Both are empty before the first login."""
+    """Return a description of a login, and what is wrong with it. Both are empty before the first login."""
     try:
         login = await LoginStore(environ).read(url)
         return ("", "") if login is None else (_describe(login), await _find_problem(login))
@@ -189,7 +189,7 @@ def _describe(login: Login) -> str:
 
 
 async def _find_problem(login: Login) -> str:
-    """Whether it can be renewed: its authorization server is there, and the clocks agree."""
+    """Return why a login cannot be renewed; empty if its authorization server answers and the clocks agree."""
     transport = GuardedTransport(login.server, login.reach)
     for url in build_oauth_authorization_server_metadata_discovery_urls(login.issuer or None, login.server):
         try:
@@ -204,14 +204,14 @@ async def _find_problem(login: Login) -> str:
 
 
 def _measure_skew(date: str) -> float:
-    """How far apart the clocks are, in seconds. 0 if the server does not say."""
+    """Return how far apart the clocks are, in seconds; 0 if the server sends no time."""
     with suppress(ValueError, TypeError, OverflowError):
         return abs(time.time() - parsedate_to_datetime(date).timestamp())
     return 0.0
 
 
 async def _post(transport: GuardedTransport, login: Login, url: str, data: dict[str, str]) -> httpx2.Response:
-    """Send it as a registered client, which identifies itself in the way it was registered for."""
+    """Send data as a registered client, which identifies itself in the way that its registration says."""
     client = {"client_id": login.client_id}
     if login.auth_method == "client_secret_post":
         client["client_secret"] = login.tokens.client_secret

@@ -51,17 +51,17 @@ class Login(Struct, frozen=True, kw_only=True):
     resource: str = ""
     scope: str = ""
     wanted_scope: str = ""
-    """What the server has asked for since."""
+    """The scopes that the server has asked for since the login."""
     expires_at: float | None = None
     renew_at: float | None = None
     settles_at: float = 0.0
-    """Until then, a refusal by the server does not lead to a renewal, because one has just done so."""
+    """Until this time, a refused token is not renewed, because a refusal has just led to a renewal."""
     client_id: str = ""
     client_scope: str = ""
-    """What the registration allows; empty if that is not known."""
+    """The scopes that the registration allows; empty if they are not known."""
     auth_method: str = ""
     redirect_port: int = 0
-    """Where the browser returns to. It is part of the registration."""
+    """The port that the browser returns to. It is part of the registration."""
     reach: Reach = "public"
     """How far away the server was. It cannot refer us to anything nearer."""
     in_keyring: bool = False
@@ -70,13 +70,13 @@ class Login(Struct, frozen=True, kw_only=True):
 
 class TokenResponse(Struct, frozen=True):
     access_token: Annotated[str, msgspec.Meta(pattern=r"\A[!-~]+\Z")]
-    """In characters that a header can hold."""
+    """Only characters that a header can hold."""
     refresh_token: str | None = None
     expires_in: float | str | None = None
     scope: str | None = None
 
     def apply(self, login: Login, now: float) -> Login:
-        """The login with these tokens. What a server leaves out stays."""
+        """Return the login with these tokens. What the server leaves out keeps its old value."""
         expires_at = renew_at = None
         with suppress(ValueError, TypeError):  # not a number, or not stated
             lifetime = min(max(_MIN_LIFETIME, float(self.expires_in)), _MAX_LIFETIME)  # pyright: ignore[reportArgumentType]
@@ -95,7 +95,7 @@ class LoginStore:
         self._folder = (base if base.is_absolute() else Path("/", home, ".local", "share")) / "overspill" / "logins" / owner
 
     def stamp(self, url: str) -> Stamp:
-        """Changes whenever the login does. Empty without a login."""
+        """Return a value that changes whenever the stored login does; empty without a login."""
         try:
             found = os.stat(self._file(url))
         except OSError:
@@ -107,7 +107,7 @@ class LoginStore:
             await anyio.sleep(0.2)
 
     def list(self) -> list[Login]:
-        """All that can be read, without the tokens that are in the keyring."""
+        """List all logins that can be read, without tokens that are in the keyring."""
         found: list[Login] = []
         for file in sorted(self._folder.glob("*.json")):
             with suppress(OSError, msgspec.DecodeError):
@@ -115,7 +115,7 @@ class LoginStore:
         return found
 
     async def read(self, url: str) -> Login | None:
-        """Raises LoginNeeded if there is a login that cannot be read."""
+        """Return the login at this URL; None if there is none. Raises LoginNeeded if it exists but cannot be read."""
         file, stamp = self._file(url), self.stamp(url)
         before, login = _known.get(file, ((), None))
         if before == stamp:
@@ -135,7 +135,7 @@ class LoginStore:
         return login
 
     async def write(self, login: Login) -> Login:
-        """Returns it with the place of its tokens. Raises OSError; then only this process has it."""
+        """Store a login, and return it with a note of where its tokens are. After an OSError, only this process has it."""
         file, name, secret = self._file(login.server), self._name(login.server), msgspec.json.encode(login.tokens).decode()
 
         def keep(keyring: Any) -> bool:
@@ -161,7 +161,7 @@ class LoginStore:
 
     @asynccontextmanager
     async def lock(self, url: str) -> AsyncGenerator[None]:
-        """Hold a login alone, among all sessions and processes. Raises OSError, or ServerError after a minute."""
+        """Lock a login against all other sessions and processes. Raises OSError, or ServerError after a minute of waiting."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         fd = os.open(self._file(url).with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -187,12 +187,12 @@ def normalize(url: str) -> str:
 
 
 def identify_token(token: bytes) -> str:
-    """The name under which an HTTP client is known: a digest of its token."""
+    """Return the name under which an HTTP client is known: a digest of its token."""
     return hashlib.sha256(token).hexdigest()[:32]
 
 
 async def _use_keyring(work: Callable[[Any], Any]) -> Any:
-    """None if no keyring keeps a secret, or it does not answer."""
+    """Run `work` on the keyring. Returns None if there is no safe keyring, or if it fails or does not answer."""
 
     def run() -> Any:
         try:
