@@ -9,21 +9,21 @@ from __future__ import annotations
 HEADER_BYTES = 5
 MAX_FRAME_BYTES = 1 << 20
 MAX_HELLO_BYTES = 16 << 20
-"""A system may allow arguments and environment of several megabytes."""
+"""The most bytes of a hello. Its arguments and environment may take several megabytes on some systems."""
 
 # From a front.
 HELLO, DATA, REPLAY, END = b"H", b"D", b"S", b"Z"
-"""Who it is and what it wants; bytes of the client; a line that an earlier hub has answered; the client's input has ended."""
+"""Who the front is and what it wants; bytes of its client; a line that an earlier hub has answered; the end of its input."""
 QUERY = b"Q"
-"""Asked by a command instead of a hello: `status` or `stop`."""
+"""The question of a command, which sends it instead of a hello: `status` or `stop`."""
 # From a hub.
 WELCOME, REFUSED = b"W", b"N"
-"""The hub serves this front, or says why it does not. Nothing has been read from the client before."""
+"""The hub serves this front, or says why it does not. The front reads nothing from its client before that."""
 TAKEN, LINES, ANSWER, ERRORS, EXIT = b"A", b"L", b"R", b"E", b"X"
-"""A line of the client was taken; lines for the client; the same with their request; bytes for standard error; the exit code."""
+"""A line of the client was taken; lines for the client; the answer to a request; bytes for standard error; the exit code."""
 
 IS_REQUEST, IS_STATE = 1, 2
-"""In `TAKEN`: the front waits for an answer to the id that follows; it repeats the line to the next hub if this one dies."""
+"""Flags in `TAKEN`: the line is a request with the id that follows; the front repeats the line to the next hub if one dies."""
 
 
 def pack(kind: bytes, payload: bytes = b"") -> bytes:
@@ -31,7 +31,7 @@ def pack(kind: bytes, payload: bytes = b"") -> bytes:
 
 
 def unpack(data: bytearray, limit: int) -> tuple[bytes, bytes] | None:
-    """Take the first frame out of `data`; None if it is not whole yet. Raises ValueError for one over the limit."""
+    """Take the first frame out of `data`; None if it is not complete yet. Raises ValueError for a frame over the limit."""
     if len(data) < HEADER_BYTES:
         return None
     size = int.from_bytes(data[1:HEADER_BYTES], "big")
@@ -45,13 +45,13 @@ def unpack(data: bytearray, limit: int) -> tuple[bytes, bytes] | None:
 
 
 def pack_hello(words: list[str], folder: str, environ: list[str], version: str) -> bytes:
-    """Neither arguments nor variables can hold the zero that separates them here."""
+    """Write the payload of a hello, separated by zero bytes, which neither arguments nor variables can contain."""
     parts = [version, folder, str(len(words)), *words, *environ]
     return pack(HELLO, b"\0".join(part.encode("utf-8", "surrogateescape") for part in parts))
 
 
 def unpack_hello(payload: bytes) -> tuple[str, str, list[str], list[str]]:
-    """The version, the folder, the arguments and the variables. Raises ValueError if they cannot be read."""
+    """Return the version, the folder, the arguments and the variables. Raises ValueError if they cannot be read."""
     version, folder, count, *rest = (part.decode("utf-8", "surrogateescape") for part in payload.split(b"\0"))
     size = int(count)
     if not 0 <= size <= len(rest):

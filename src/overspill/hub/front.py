@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 _READ_BYTES = 1 << 16
 _WRITE_BYTES = getattr(select, "PIPE_BUF", 512)  # what a writable pipe takes without blocking
-_MAX_WAITING_BYTES = 1 << 20  # unread by the other side; beyond this, no more is read from this one
-_MAX_UNTAKEN_BYTES = 64 << 20  # for a line that no hub has taken yet
-_MAX_FRAME_BYTES = 1 << 30  # the hub that answers is ours
+_MAX_WAITING_BYTES = 1 << 20  # unread by one side; beyond this, nothing is read from the other side
+_MAX_UNTAKEN_BYTES = 64 << 20  # of lines that no hub has taken yet
+_MAX_FRAME_BYTES = 1 << 30  # large, because only a hub of the same user can answer
 _START_SECONDS, _RETRY_SECONDS, _MAX_STARTS = 30.0, 0.02, 3
 _ANSWER_SECONDS = 8.0  # for a hub that has been running for longer than a start takes
 _FLUSH_MILLISECONDS = 1000
@@ -40,7 +40,7 @@ _LOST = (
 
 
 def serve_through_hub(words: Sequence[str], environ: Mapping[str, str]) -> int | None:
-    """The exit code of `overspill proxy` or `overspill serve`; None if no hub can serve it and it must work alone."""
+    """Serve a command through a hub, and return its exit code; None if no hub can serve it and it must work alone."""
     own = words[: words.index("--")] if "--" in words else words
     is_chosen = "--hub" in own and environ.get("OVERSPILL_HUB") != "off"
     if not (is_chosen or is_wanted(environ)) or any(word.startswith(_NOT_IN_A_HUB) for word in own) or _TRACES in sys.modules:
@@ -56,7 +56,7 @@ def serve_through_hub(words: Sequence[str], environ: Mapping[str, str]) -> int |
     except NoHub as problem:
         os.write(2, f"overspill: No hub is used, because {problem}. This proxy works alone.\n".encode(errors="replace"))
         return None
-    except OSError:  # a stream is closed: the command itself says so
+    except OSError:  # a stream is closed, which the command reports when it works alone
         return None
     try:
         return front.copy()
@@ -88,7 +88,7 @@ class Front:
         self._deaths = 0
 
     def connect(self) -> None:
-        """Connect to the hub, and start it first if necessary. Raises NoHub if it does not serve this front."""
+        """Connect to the hub, after starting it if necessary. Raises NoHub if it does not serve this front."""
         self._place.check()
         deadline, starts = time.monotonic() + _START_SECONDS, 0
         while True:
@@ -102,7 +102,7 @@ class Front:
                 self._close()
                 raise NoHub(f"the hub at {self._place.socket} does not answer; end it with `overspill hub stop`") from None
             except OSError:
-                pass  # nothing is listening, or the hub ended at this moment; what is below starts it, or says why it cannot
+                pass  # nothing is listening, or the hub ended at this moment; the code below starts it, or says why it cannot
             self._close()
             if (lock := self._place.take_lock()) is not None:
                 starts += 1
@@ -119,7 +119,7 @@ class Front:
 
     @property
     def _patience(self) -> float:
-        """Seconds to wait for the hub: it may still be starting, or it hangs."""
+        """How many seconds to wait for the hub: longer if it may still be starting, shorter if it must be hanging."""
         try:
             has_begun = time.time() - os.stat(self._place.lock).st_mtime > _START_SECONDS
         except OSError:
@@ -127,7 +127,7 @@ class Front:
         return _ANSWER_SECONDS if has_begun else _START_SECONDS
 
     def _hear_welcome(self, link: Socket) -> bool:
-        """False if the hub ended before it decided."""
+        """Wait for the hub's decision. Returns False if it ends before it decides. Raises NoHub if it refuses this front."""
         self._errors.clear()
         while True:
             while (frame := frames.unpack(self._from_hub, _MAX_FRAME_BYTES)) is None:
@@ -143,7 +143,7 @@ class Front:
                 return True
 
     def copy(self) -> int:
-        """Copy until the hub says with which code to exit."""
+        """Copy in both directions until the hub sends an exit code, and return that code."""
         while True:
             link = self._link
             assert link is not None
@@ -176,14 +176,14 @@ class Front:
             self._untaken += data
 
     def _exchange(self, link: Socket) -> bool:
-        """Send and receive what is possible. False if the hub is gone."""
+        """Send and receive what is possible now. Returns False if the hub is gone."""
         try:
             if self._to_hub:
                 del self._to_hub[: link.send(self._to_hub[:_READ_BYTES])]
         except BlockingIOError:
-            pass  # the hub is behind: the rest is sent later
+            pass  # the hub is slow to read, so more is sent later
         except OSError:
-            self._to_hub.clear()  # what it had said before is still there to read
+            self._to_hub.clear()  # the hub is gone, but what it sent before can still be read
         try:
             data = link.recv(_READ_BYTES)
         except BlockingIOError:
@@ -194,7 +194,7 @@ class Front:
         return bool(data)
 
     def _act(self) -> int | None:
-        """Act on what the hub has sent."""
+        """Act on the complete frames from the hub. Returns the exit code if the hub has sent it."""
         while (frame := frames.unpack(self._from_hub, _MAX_FRAME_BYTES)) is not None:
             kind, payload = frame
             if kind == frames.LINES:
@@ -205,7 +205,7 @@ class Front:
                 self._to_client += payload[2 + size :]
             elif kind == frames.TAKEN:
                 self._note_taken(payload)
-            elif kind == frames.ERRORS and len(self._errors) < _MAX_WAITING_BYTES:  # they need no reader
+            elif kind == frames.ERRORS and len(self._errors) < _MAX_WAITING_BYTES:  # drops errors if nobody reads them
                 self._errors += payload
             elif kind == frames.EXIT:
                 return int(payload)
@@ -222,7 +222,7 @@ class Front:
 
     def _replace_hub(self) -> None:
         """Start another hub after one has died. The client sees whole lines only: half an answer is never passed on."""
-        if (code := self._act()) is not None:  # it said goodbye before it ended
+        if (code := self._act()) is not None:  # the hub sent an exit code before it ended
             self._flush()
             raise SystemExit(code)
         self._deaths += 1
@@ -248,7 +248,7 @@ class Front:
             self._errors.clear()
 
     def _flush(self) -> None:
-        """The last answers, and those last errors that are read in time."""
+        """Write the last answers, and the last errors as long as they are read in time."""
         try:
             while self._to_client:
                 del self._to_client[: os.write(1, self._to_client)]

@@ -18,11 +18,11 @@ from overspill.text.lenient_json import dumps
 _STATE_METHODS = (
     "initialize", "logging/setLevel", "notifications/initialized", "resources/subscribe", "resources/unsubscribe",
 )  # fmt: skip
-"""What these messages say holds until the client goes, so another hub must hear it too."""
+"""Messages that stay in force until the client leaves, so they are repeated to another hub."""
 
 
 class FrontLines:
-    """`requests` are the ids of those that have no answer yet."""
+    """The messages of one client. `requests` are the ids of requests that have no answer yet."""
 
     def __init__(self, link: FrontLink) -> None:
         self._link = link
@@ -36,7 +36,7 @@ class FrontLines:
         return message_streams(self._receive, OutgoingStream(self._link.write, self._encode), self._take)
 
     def drain(self) -> None:
-        """Take no more lines: another hub will."""
+        """Take no more lines. They are left for the next hub."""
         self._is_draining = True
 
     async def _receive(self) -> bytes:
@@ -50,7 +50,7 @@ class FrontLines:
         return b""
 
     async def _take(self, line: Line) -> None:
-        while self._unanswered_replay is not None:  # later lines may need it
+        while self._unanswered_replay is not None:  # later lines may depend on the repeated request
             await self._heard.wait()
         if self._is_draining:
             await anyio.sleep_forever()

@@ -33,7 +33,7 @@ class FrontLink:
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
 
     async def receive(self, limit: int = frames.MAX_FRAME_BYTES) -> tuple[bytes, bytes] | None:
-        """The next frame; None if the front is gone, even in the middle of a frame. Raises ValueError for one over the limit."""
+        """Return the next frame; None if the front is gone, even within a frame. Raises ValueError for a frame over the limit."""
         while (frame := frames.unpack(self._received, limit)) is None:
             try:
                 await anyio.wait_readable(self.connection)
@@ -58,14 +58,14 @@ class FrontLink:
                 self._announce_change()
 
     def post_errors(self, data: bytes) -> None:
-        """Call it from any thread. Drops what is left unread for long."""
+        """Post bytes for the front's standard error, from any thread. Drops them if the front has left too much unread."""
         if threading.get_ident() != self._thread:
             self._loop.call_soon_threadsafe(self.post_errors, data)
         elif len(self._unsent) < _MAX_ERROR_BYTES:
             self.post(frames.ERRORS, data)
 
     async def write(self, data: bytes) -> None:
-        """Post frames, and wait until the front has them all. Raises OSError once it is gone."""
+        """Post frames, and wait until the front has all of them. Raises OSError once the front is gone."""
         self.post_frames(data)
         while self._unsent and not self._is_gone:
             await self._changed.wait()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MAX_PATH_BYTES = 103 if sys.platform == "darwin" else 107
 _MAX_LOG_BYTES = 1 << 20
 _BACKLOG = 128
-_FIRST_FILES = 1024  # that may be open, if the system does not list them
+_FIRST_FILES = 1024  # the numbers of files to check if the system does not list the open files
 _PROCESS_NAMES = {
     "CURL_CA_BUNDLE", "DBUS_SESSION_BUS_ADDRESS", "HOME", "LOGNAME", "REQUESTS_CA_BUNDLE", "SSL_CERT_DIR", "SSL_CERT_FILE",
     "TMPDIR", "TZ", "USER", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
@@ -39,8 +39,8 @@ class NoHub(Exception):
 
 
 def process_variables(environ: Mapping[str, str]) -> list[str]:
-    """The variables that libraries read from the environment of their process. Only fronts that agree on them share a hub, which
-    has no others. The rest of a front's environment stays with what is served for that front."""
+    """Return the variables that libraries read from the environment of their process. Only fronts that agree on them share a hub,
+    which has no other variables. All others of a front are used only for what is served for that front."""
     names = [
         name
         for name in environ
@@ -50,8 +50,8 @@ def process_variables(environ: Mapping[str, str]) -> list[str]:
 
 
 def rights_of(pid: int | str) -> list[str]:
-    """What a process may do, as the system knows it: its user and groups, its sandbox, its limits and its file mode mask. What a
-    hub starts has the rights of the hub, so it serves only fronts with the same. Empty if the system does not say."""
+    """Return what a process may do: its user and groups, its sandbox, its limits and its file mode mask. What a hub starts has
+    the rights of the hub, so a hub serves only fronts with the same rights. Empty if the system does not say."""
     folder = f"/proc/{pid}"
     try:
         rights = [line for line in _read_lines(f"{folder}/status") if line.startswith(_RIGHTS)]
@@ -84,14 +84,14 @@ class Place:
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Place:
-        """The place of the hub for this environment."""
+        """Return the place of the hub for this environment."""
         installed = os.stat(overspill.__file__).st_mtime_ns  # an update in place is another version too
         parts = [overspill.__version__, str(installed), sys.executable, *process_variables(environ), *rights_of("self")]
         return cls(find_folder(environ), f"hub-{crc32(os.fsencode(chr(0).join(parts))):08x}")
 
     @classmethod
     def every(cls, environ: Mapping[str, str]) -> list[Place]:
-        """Where hubs of this user have listened, with any environment and rights."""
+        """List the places where hubs of this user have listened, with any environment and rights."""
         found: list[Place] = []
         folders: dict[str, None] = {}
         for variables in (environ, {**environ, "XDG_RUNTIME_DIR": ""}):
@@ -102,7 +102,7 @@ class Place:
         for folder in folders:
             try:
                 names = sorted(os.listdir(folder))
-            except OSError:  # it does not exist, or it is not ours
+            except OSError:  # the folder does not exist, or it is not ours
                 continue
             found += [cls(folder, name[:-5]) for name in names if name.startswith("hub-") and name.endswith(".lock")]
         return found
@@ -129,7 +129,7 @@ class Place:
             raise NoHub(f"others may open {self.folder}; run `chmod 700` on it")
 
     def take_lock(self) -> int | None:
-        """A descriptor that holds the lock, or None if a hub is alive."""
+        """Take the lock and return a descriptor that holds it, or None if a hub is alive."""
         try:
             lock = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as problem:
@@ -143,7 +143,7 @@ class Place:
         return lock
 
     def connect(self, within: float) -> Socket:
-        """Raises OSError if nothing is listening, and NoHub if another user's process is."""
+        """Connect to the socket. Raises OSError if nothing is listening, and NoHub if another user's process is."""
         link = Socket(AF_UNIX, SOCK_STREAM)
         try:
             link.settimeout(within)
@@ -156,7 +156,7 @@ class Place:
         return link
 
     def listen(self) -> Socket:
-        """Call it while you hold the lock. Replaces the socket of a dead hub."""
+        """Open a socket that listens, in place of a dead hub's socket. Call this while you hold the lock."""
         listener = Socket(AF_UNIX, SOCK_STREAM)
         try:
             if os.path.lexists(self.socket):
@@ -199,7 +199,7 @@ class Place:
         nothing = os.open(os.devnull, os.O_RDWR)
         for number, each in enumerate((nothing, log, log)):
             os.dup2(each, number)
-        for each in _list_open_files():  # the client's open files are not for the hub: another process may wait for them to close
+        for each in _list_open_files():  # close the client's files in the hub: another process may wait until they are closed
             os.set_inheritable(each, each in (0, 1, 2, lock, listener))
         own = dict(each.split("=", 1) for each in process_variables(environ))
         words = ["-X", "utf8", "-P", "-c", _START, "hub", "run", "--at", self.socket, "--inherit", f"{listener},{lock}", *options]
@@ -212,13 +212,13 @@ def _list_open_files() -> list[int]:
         try:
             os.fstat(number)
             found.append(number)
-        except OSError:  # the listing itself, or nothing
+        except OSError:  # the number was that of the listing itself, or is not in use
             continue
     return found
 
 
 def find_folder(environ: Mapping[str, str]) -> str:
-    """XDG_RUNTIME_DIR belongs to the user and is emptied when the machine starts. Without one, uses the state folder."""
+    """Return the hub's folder in XDG_RUNTIME_DIR, which is the user's and is emptied at boot, or else in the state folder."""
     runtime = environ.get("XDG_RUNTIME_DIR", "")
     if os.path.isabs(runtime) and os.path.isdir(runtime):
         return os.path.join(runtime, "overspill")
@@ -232,14 +232,14 @@ def find_folder(environ: Mapping[str, str]) -> str:
 
 
 def find_switch(environ: Mapping[str, str], state: str) -> str:
-    """The file whose existence means that the user has chosen `state`. A front has no time to read settings."""
+    """Return the file that exists if the user has chosen `state`. It is a file because a front has no time to read settings."""
     config = environ.get("XDG_CONFIG_HOME", "")
     base = config if os.path.isabs(config) else os.path.join(environ.get("HOME", ""), ".config")
     return os.path.join(base, "overspill", f"hub-{state}")
 
 
 def is_wanted(environ: Mapping[str, str]) -> bool:
-    """Whether proxies without an explicit option use a hub. Unless the user has chosen, they do if `rights_of` works."""
+    """Whether proxies without an explicit option use a hub. If the user has not chosen, they do where `rights_of` works."""
     if chosen := environ.get("OVERSPILL_HUB"):
         return chosen == "on"
     if os.path.exists(find_switch(environ, "off")):
@@ -248,7 +248,7 @@ def is_wanted(environ: Mapping[str, str]) -> bool:
 
 
 def peer_of(link: Socket) -> tuple[int, int]:
-    """The user and the process at the other end, as the system reports them; 0 for an unknown process."""
+    """Return the user and the process at the other end, as the system reports them; 0 for an unknown process."""
     if sys.platform == "darwin":
         user = link.getsockopt(0, 1, 76)  # LOCAL_PEERCRED of <sys/un.h>: struct xucred begins with a version and the user
         return int.from_bytes(user[4:8], sys.byteorder), link.getsockopt(0, 2)  # LOCAL_PEERPID
@@ -258,7 +258,7 @@ def peer_of(link: Socket) -> tuple[int, int]:
 
 
 def parent_of(pid: int) -> tuple[int, str] | None:
-    """The parent of a process, and when it started: a later process with the same number has another time. None if unknown."""
+    """Return the parent of a process and when it started, because a later process may get the same number. None if unknown."""
     try:
         parent = int(_stat(pid)[1])
         return (parent, _stat(parent)[19]) if parent > 1 else None
@@ -267,6 +267,6 @@ def parent_of(pid: int) -> tuple[int, str] | None:
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat after the name, which may hold anything."""
+    """Return the fields of /proc/PID/stat after the process's name, which may contain any characters."""
     with open(f"/proc/{pid}/stat", "rb") as file:
         return file.read().rpartition(b")")[2].decode("ascii").split()

@@ -25,8 +25,8 @@ _HELLO_SECONDS = 10.0
 _DRAIN_SECONDS = 10.0  # for calls to end before a hub is replaced
 _CHECK_SECONDS = 0.05
 _MAX_FRONTS = 1024
-_MAX_UNGREETED_LINES = 100  # of connections without a greeting
-_FILES_PER_FRONT = 8  # its socket, and the pipes of a server
+_MAX_UNGREETED_LINES = 100  # logged about connections without a greeting
+_FILES_PER_FRONT = 8  # open files: the front's socket, and the pipes of a server
 
 
 class Front(Struct, dict=True):
@@ -38,9 +38,9 @@ class Front(Struct, dict=True):
     folder: str
     environ: Mapping[str, str]
     conversation: tuple[int, str]
-    """The process that started it, with its start time; if the parent is unknown, the front itself."""
+    """The process that started the front, with its start time; if it is unknown, the front itself."""
     describe: Callable[[], list[dict[str, Any]]] = list
-    """Its servers."""
+    """Returns facts about the servers that are served for the front."""
     count_requests: Callable[[], int] = int
     drain: Callable[[], None] = lambda: None
     has_left: bool = False
@@ -50,7 +50,7 @@ Serve = Callable[[Front], Awaitable[None]]
 
 
 class Hub:
-    """`serve` accepts or refuses a front, serves it until its client has gone, and then waits until its jobs have ended."""
+    """A hub. `serve` accepts or refuses a front, serves it until its client has gone, and then waits for the end of its jobs."""
 
     def __init__(self, place: Place, serve: Serve, environ: Mapping[str, str], idle_seconds: float, stop: anyio.Event) -> None:
         self._place = place
@@ -95,25 +95,25 @@ class Hub:
             group.start_soon(self._greet, connection)
 
     async def _greet(self, connection: socket.socket) -> None:
-        """Welcome or refuse a front. Nothing that it does may end the hub."""
+        """Welcome or refuse a front. Nothing that a front does may end the hub."""
         link = FrontLink(connection)
         try:
             uid, pid = peer_of(connection)
             if uid != os.getuid():
                 return
-            rights = rights_of(pid)  # now: later, another process may have its number
+            rights = rights_of(pid)  # read first, because another process may have this number later
             frame = await self._hear_greeting(link, pid)
             if frame is not None and frame[0] == frames.QUERY:
                 await self._answer_query(link, frame[1])
             elif frame is not None and frame[0] == frames.HELLO:
                 await self._let_in(link, pid, frame[1], has_same_rights=rights == self._rights)
         except (OSError, ValueError):
-            pass  # it is gone, or its hello cannot be read
+            pass  # the front is gone, or its hello cannot be read
         finally:
             link.close()
 
     async def _hear_greeting(self, link: FrontLink, pid: int) -> tuple[bytes, bytes] | None:
-        """None, with a line in the log, if none comes."""
+        """Return the first frame of a front or a command; None, with a line in the log, if it sends none or another frame."""
         why = "it closed its connection"
         try:
             with anyio.fail_after(_HELLO_SECONDS):
@@ -201,7 +201,7 @@ class Hub:
                 return
 
     async def _drain(self) -> None:
-        """Take no more lines, which stay with the fronts, and let running calls end."""
+        """Let running calls end, and take no more lines, which remain with their fronts."""
         for front in self._fronts.values():
             front.drain()
         with anyio.move_on_after(_DRAIN_SECONDS):

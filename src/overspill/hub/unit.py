@@ -17,11 +17,11 @@ from overspill.hub.place import process_variables
 _MARK = "Written by `overspill hub install`"
 _NAME, _LABEL = "overspill-hub.service", "overspill.hub"
 _GIVEN = {"DBUS_SESSION_BUS_ADDRESS", "HOME", "LOGNAME", "USER", "XDG_RUNTIME_DIR"}
-"""What systemd and launchd set themselves."""
+"""Variables that systemd and launchd set themselves."""
 _PLAIN = {
     "SSL_CERT_DIR", "SSL_CERT_FILE", "TMPDIR", "TZ", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
 }  # fmt: skip
-"""What may be written into a file. The others may hold secrets."""
+"""Variables that may be written into the file. Others may hold secrets."""
 _MAX_BYTES = 1 << 16
 
 
@@ -32,10 +32,10 @@ class HubUnit(Struct, frozen=True):
     """The command that starts the hub, now and at each login."""
     stop: str
     link: Path | None = None
-    """What enabling it adds beside the file."""
+    """The link that enabling the unit creates in addition to the file."""
 
     def install(self) -> None:
-        """Raises OverspillError if somebody else made the file."""
+        """Write the file. Raises OverspillError if it exists and we did not write it."""
         self.check()
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ class HubUnit(Struct, frozen=True):
             raise OverspillError(f"{self.file} cannot be written: {problem.strerror}.") from None
 
     def uninstall(self) -> bool:
-        """False if there was none. Raises OverspillError if somebody else made the file."""
+        """Remove the file. Returns whether it existed. Raises OverspillError if we did not write it."""
         is_there = self.check()
         if self.link is not None and self.link.is_symlink() and os.readlink(self.link) == str(self.file):
             self.link.unlink()
@@ -56,7 +56,7 @@ class HubUnit(Struct, frozen=True):
         return is_there
 
     def check(self) -> bool:
-        """Whether it is there. Raises OverspillError if somebody else made the file."""
+        """Return whether the file exists. Raises OverspillError if we did not write it."""
         if not os.path.lexists(self.file):
             return False
         with suppress(OSError):
@@ -67,7 +67,7 @@ class HubUnit(Struct, frozen=True):
 
 
 def make_unit(environ: Mapping[str, str], platform: str, launch: Sequence[str]) -> HubUnit:
-    """`launch` is the command that starts Overspill. Raises OverspillError if this system has neither systemd nor launchd."""
+    """Make a unit for this system. `launch` starts Overspill. Raises OverspillError without systemd and launchd."""
     home = Path(environ.get("HOME", ""))
     if not home.is_absolute():
         raise OverspillError("HOME is not set, so there is no place for a unit.")
@@ -100,7 +100,7 @@ def make_unit(environ: Mapping[str, str], platform: str, launch: Sequence[str]) 
 
 
 def list_left_out(environ: Mapping[str, str]) -> list[str]:
-    """The variables by which clients get another hub than the one of the unit."""
+    """List variables that are not in the unit, so clients with these variables get another hub than the unit's."""
     names = [each.partition("=")[0] for each in process_variables(environ)]
     return [name for name in names if name not in _PLAIN | _GIVEN]
 
@@ -120,6 +120,6 @@ def _make_agent(file: Path, words: Sequence[str], variables: Sequence[str]) -> H
 
 
 def _quote(word: str) -> str:
-    """As systemd reads it, without specifiers."""
+    """Quote a word for systemd, so that it expands nothing in it."""
     plain = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{plain}"'
