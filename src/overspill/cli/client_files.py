@@ -58,16 +58,16 @@ class ClientFiles(Struct, frozen=True):
         return self.client.dialect if self.client else guess_dialect(self.found[self.servers].path)
 
     def real(self, path: Path) -> Path:
-        """Where a link leads, which is the file that changes."""
+        """Return the file that changes: if the path is a link, the file that it leads to."""
         return self.found[path].path if path in self.found else path
 
     def text(self, path: Path) -> str:
-        """Empty if the file does not exist."""
+        """Return the file's text; empty if the file does not exist."""
         return self.found[path].text if path in self.found else ""
 
 
 class HookFiles(ClientFiles, frozen=True):
-    """Adds the file of a client's hooks, which may be the same."""
+    """The files of a client, with the file of its hooks, which may be one of them."""
 
     hooks: Path
     place: HookPlace
@@ -84,7 +84,7 @@ def clients() -> dict[str, Client]:
 
 
 def complete_clients(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
-    """For your shell: the names of clients, or else files."""
+    """Complete names of clients in your shell, or else names of files."""
     names: list[str] = []
     with suppress(SettingsError):
         names = [name for name in clients() if name.startswith(typed)]
@@ -107,7 +107,7 @@ def find_target(given: str) -> ClientFiles:
 
 
 def find_hook_files(given: str) -> HookFiles | None:
-    """None unless this is a client, or the file of one, whose hooks Overspill knows."""
+    """Find the files of a client, given its name or a path. None unless Overspill knows the hooks of this client."""
     known = clients()
     client = known.get(given) or places.find_owner(Path(given), known)
     if client is None or client.hooks is None:
@@ -129,7 +129,7 @@ def find_hook_files(given: str) -> HookFiles | None:
 
 
 def find_installed(*, hooks: bool = False) -> list[ClientFiles]:
-    """The files of the clients on this machine, and of their hooks. Those that cannot be read are named on standard error."""
+    """Find the files of the clients on this machine, and of their hooks. Reports unreadable files on standard error."""
     found: list[ClientFiles] = []
     for name, client in clients().items():
         place = client.hooks.file.parent if hooks and client.hooks else client.file
@@ -251,8 +251,8 @@ def parse_launch(command: str | None) -> list[str]:
 
 
 def find_launch(environ: Mapping[str, str]) -> list[str]:
-    """The full path of this program, because desktop clients do not have your shell's PATH. Links are not resolved, because they
-    survive updates. Cleaning the cache of `uvx` removes programs in it, so for those it is `uvx` with this version."""
+    """Return the full path of this program, as desktop clients do not have your shell's PATH. Links are not resolved, because
+    they survive updates. Cleaning the cache of `uvx` removes programs in it, so for those, returns `uvx` with this version."""
     on_path = shutil.which("overspill")
     found = (Path(sys.argv[0]), Path(sys.executable).with_name("overspill"), *([Path(on_path)] if on_path else []))
     programs = [path.absolute() for path in found if path.name == "overspill" and os.path.isfile(path)]
@@ -268,7 +268,7 @@ def find_launch(environ: Mapping[str, str]) -> list[str]:
 
 
 def _is_cached(path: Path, environ: Mapping[str, str]) -> bool:
-    """A clone in the temporary directory does not count: you put it there yourself."""
+    """Whether a program is in a cache. The temporary directory is not one: you put a clone there yourself."""
     places = [environ.get(name, "") for name in ("UV_CACHE_DIR", "XDG_CACHE_HOME", "PIPX_SHARED_LIBS")]
     caches = [Path(place) for place in places if place]
     real = Path(os.path.realpath(path))

@@ -18,7 +18,7 @@ _COLORS = {"auto": None, "always": True, "never": False}
 
 
 def group_name(value: str) -> str:
-    """For an option: the name of the proxies of one client, and of the entry that reads what they store."""
+    """Check the value of an option: the name shared by the proxies of one client and the entry that reads what they store."""
     if not value.isascii() or not value.replace("-", "").isalnum() or len(value) > _MAX_GROUP_CHARS:
         raise click.BadParameter(f"{value!r} is not a name of up to {_MAX_GROUP_CHARS} letters, digits and hyphens.")
     return value
@@ -35,7 +35,7 @@ class CommandGroup(click.Group):
 
 
 def grace_option(default: float) -> Callable[[Any], Any]:
-    """For commands that serve others."""
+    """Make the option --grace, for commands that serve others."""
     return click.option(
         "--grace",
         type=click.FloatRange(0),
@@ -47,7 +47,7 @@ def grace_option(default: float) -> Callable[[Any], Any]:
 
 
 def add_common_options(command: click.Command) -> click.Command:
-    """Add them to the command, or to all of a group. Its own options stay. A hook takes none: it must not fail on options."""
+    """Add the options to a command, or to all in a group, unless it has its own. A hook gets none, so it cannot fail on them."""
     for each in command.commands.values() if isinstance(command, click.Group) else [command]:
         taken = {spelling for param in each.params for spelling in param.opts}
         if each.name != "hook":
@@ -56,7 +56,7 @@ def add_common_options(command: click.Command) -> click.Command:
 
 
 def is_common(option: click.Option) -> bool:
-    """Whether it is one of these, and not a command's own option."""
+    """Whether this is one of the common options, and not a command's own option."""
     return option.callback in (_set_verbosity, _color)
 
 

@@ -30,7 +30,7 @@ def has_answer(found: Extraction) -> bool:
 
 
 def print_extraction(found: Extraction, source: str, max_tokens: int, question: str = "") -> None:
-    """Highlights the words of the question if the output has colors.
+    """Print what was found, with the words of the question highlighted if the output has colors.
 
     Standard output gets only answers: a program that reads it would take anything else for one.
     """
@@ -39,7 +39,7 @@ def print_extraction(found: Extraction, source: str, max_tokens: int, question: 
     for warning in found.warnings:
         warn(warning)
     parts = [f"{wording.PASSAGES}\n{found.passages.text}"] if found.passages else []
-    # Only our own words are capitalized, not the name of a file.
+    # Capitalize our own words, but not the name of a file.
     at_start = source[0].upper() + source[1:] if source.startswith(("standard input", "the part of")) else source
     if not found.source_size_bytes and not found.found:
         inform(f"{at_start} is empty.")
@@ -61,7 +61,7 @@ def print_extraction(found: Extraction, source: str, max_tokens: int, question: 
 
 
 def print_parts(*parts: str, words: Sequence[str] = (), is_safe: bool = False) -> None:
-    """`is_safe`: the colors in it are ours."""
+    """Print parts below each other. `is_safe`: escape sequences in them are ours."""
     if not parts or not sys.stdout:
         return
     shown = "\n\n".join(parts)
@@ -73,13 +73,13 @@ def print_parts(*parts: str, words: Sequence[str] = (), is_safe: bool = False) -
 
 
 def find_words(question: str) -> list[str]:
-    """The words of a question that are worth showing."""
+    """Return the words of a question that are worth highlighting."""
     words = dict.fromkeys(word.casefold() for word in re.findall(r"\w{3,}", question))
     return [word for word in words if word not in _COMMON][:_MAX_WORDS]
 
 
 def highlight(text: str, words: Iterable[str]) -> str:
-    """Expects `text` without control characters."""
+    """Highlight words in `text`, which must not contain control characters."""
     wanted = frozenset(words)
 
     def mark(found: re.Match[str]) -> str:

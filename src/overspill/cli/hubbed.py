@@ -45,7 +45,7 @@ class FrontServer:
 
 
 def _find_refusal(prepared: Prepared) -> str:
-    """Why these settings need a separate process; empty if they do not."""
+    """Return why these settings need a separate process; empty if they do not."""
     settings = prepared.settings
     place = settings.store or settings.store_dir or ""
     if place.startswith("memory:") or settings.retention == "process":
@@ -55,7 +55,7 @@ def _find_refusal(prepared: Prepared) -> str:
 
 
 async def _serve_client(front: Front, clients: ServedClients, stop: anyio.Event) -> None:
-    """Serve it until the client has gone, and then until its jobs have ended."""
+    """Serve a front until its client has gone, and then until the client's jobs have ended."""
     from overspill.hub.lines import FrontLines
     from overspill.mcp.proxy.stdio import STDIO, serve_streams
 

@@ -18,14 +18,14 @@ from overspill.cli.terminal import Level, inform, is_verbose
 if TYPE_CHECKING:
     from overspill.record.logs import Observer
 
-_LOGGER = logging.getLogger("overspill")  # by name: importing the room that logs would delay a proxy's servers
+_LOGGER = logging.getLogger("overspill")  # by name: importing the package that logs would delay a proxy's servers
 _MAX_WAITING_BYTES = 1024 * 1024
-_FLUSH_SECONDS = 1.0  # for a reader that is merely slow, when the server ends
+_FLUSH_SECONDS = 1.0  # to wait for a slow reader when the server ends
 _LEFT_OUT = "overspill: {count:,} bytes of messages are left out here, because nothing read them in time.\n"
 
 
 def find_observers() -> tuple[Observer, ...]:
-    """OpenTelemetry, if its SDK was loaded before us, as by `opentelemetry-instrument overspill proxy …`. Else nothing."""
+    """Return OpenTelemetry if its SDK was loaded before us, as by `opentelemetry-instrument overspill proxy …`; else nothing."""
     if "opentelemetry.sdk.trace" not in sys.modules:
         return ()
     from overspill.record.otel import OpenTelemetry
@@ -77,7 +77,7 @@ def unread_stderr_allowed() -> Generator[None]:
         return
     usual.flush()
     relay = _Relay(number)
-    # Written through, so that a line is complete when it is relayed, and nothing stays behind.
+    # Without a buffer, so that a line is complete when it is relayed, and nothing stays unwritten.
     sys.stderr = io.TextIOWrapper(
         io.BufferedWriter(relay, 1), encoding=usual.encoding, errors=usual.errors or "backslashreplace", write_through=True
     )

@@ -24,7 +24,7 @@ _JSON_TOKEN = regex(rb'("(?:[^"\\]++|\\.?)*+"?)(:?)|\bnull\b')
 
 
 def program() -> str:
-    """What you type to call this program again. In a clone it is seldom on the PATH."""
+    """Return what you type to call this program again: in a clone, it is seldom on the PATH."""
     called, on_path = Path(sys.argv[0]), shutil.which("overspill")
     needs_path = called.name == "overspill" and os.path.isfile(called) and not (on_path and called.samefile(on_path))
     return shlex.quote(str(called)) if needs_path else "overspill"
@@ -72,7 +72,7 @@ def print_json(value: Any) -> None:
 
 
 def _escape_invisible(written: bytes) -> bytes:
-    """The same JSON. Control and format characters in its texts could control a terminal."""
+    """Escape control and format characters in strings of JSON, because they could control a terminal."""
     text = written.decode()
     return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text).encode()
 

@@ -116,7 +116,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
 
 def prepare(args: Sequence[str], around: Surroundings) -> object:
-    """What a serving command would serve there, or its exit code. Used by a hub, which then serves it."""
+    """Run a serving command as it was called elsewhere, and return what it would serve, or its exit code. Used by a hub."""
     store = around.environ.get("OVERSPILL_STORE")
     usual = {args[0]: {"store": store}} if store else {}
     try:
@@ -142,7 +142,7 @@ def _run(args: Sequence[str] | None) -> int:
     except click.Abort:
         code = 130
     if sys.stdout is not stdout:
-        # Click replaces both streams when the reader has gone, and exits with 1, which here means something else.
+        # If the reader has gone, click replaces both streams and exits with 1, which means something else in our commands.
         sys.stdout, sys.stderr = stdout, stderr
         raise BrokenPipeError
     stdout.flush()

@@ -90,7 +90,7 @@ class _Display(ProgressView):
 
 
 def describe(event: Progress) -> str:
-    """One line, or nothing for an event that needs none."""
+    """Describe an event in one line, or return nothing if it needs no line."""
     match event:
         case TurnStarted():
             final = f", final: {event.final}" if event.final else ""
@@ -114,11 +114,11 @@ def describe(event: Progress) -> str:
 
 
 def _is_not_shown_yet(record: logging.LogRecord) -> bool:
-    """The line of a call says what was kept, except for a background job: its call has ended by then."""
+    """Whether no line of a call says the same: it says what was kept, except for a background job, whose call ends earlier."""
     is_shown = getattr(record, "tool_output", False) and getattr(record, "reason", "") != "background"
     return not is_shown and _is_relevant(record)
 
 
 def _is_relevant(record: logging.LogRecord) -> bool:
-    """Leave out tools whose threads outlive the session: here they end with the process."""
+    """Whether to show a record. Threads of tools that outlive the session do not matter, because they end with the process."""
     return not hasattr(record, "go_on")

@@ -88,7 +88,7 @@ def _run(prepared: Prepared, *, quiet: bool) -> Prepared | None:
 
 
 def prepare_proxy(given: Mapping[str, Any], around: Surroundings) -> Prepared:
-    # Forgiving: the working directory, and so the settings file, is accidental, and clients show only that a server failed.
+    # Forgiving: the settings file depends on an accidental working directory, and clients show only that a server failed.
     chosen = (("toolSearch", given["tool_search"]), ("directTools", given["direct"]), ("holdoutPercent", given["holdout"]))
     assigned = [f"{key}={value}" for key, value in chosen if value is not None]
     assigned += [f"truncation.overrides.{tool}.toolSearch=off" for tool in given["pinned"]]
@@ -98,7 +98,7 @@ def prepare_proxy(given: Mapping[str, Any], around: Surroundings) -> Prepared:
     settings = load(assigned).settings
     group: str | None = given["group"]
     family = family_of(group, find_project(group, around.environ, around.folder)) if group else ""
-    if family and _hides_secrets(settings):  # who reads what is stored here does not know the secrets of this environment
+    if family and _hides_secrets(settings):  # other processes of the family do not know the secrets of this environment
         settings = load([*assigned, "redact.stored=on"]).settings
     log: Callable[[str], None] = (lambda _: None) if given["quiet"] or is_quiet() else inform
     environ = {
@@ -140,7 +140,7 @@ def _hides_secrets(settings: Settings) -> bool:
 
 
 def _place(folder: str | None, around: Surroundings) -> str | None:
-    """The folder that a server starts in. If a hub starts it, the folder is relative to the front's."""
+    """Return the folder that a server starts in. If a hub starts the server, the folder is relative to the front's folder."""
     return str(around.folder / (folder or "")) if around.is_served else folder
 
 
@@ -150,7 +150,7 @@ async def serve(
     serve_client: Callable[[ServedClients, anyio.Event], Awaitable[None]] | None = None,
     sessions: Sessions | None = None,
 ) -> None:
-    """`serve_client` serves the client of a front, which may get one of the hub's `sessions` without a connection."""
+    """Serve until `stop` is set. `serve_client` serves the client of a front, which may get one of the hub's `sessions`."""
     given, settings, log = prepared.given, prepared.settings, prepared.log
     options = prepared.options
     if not given["address"]:  # over HTTP, each client gets separate servers with its first request

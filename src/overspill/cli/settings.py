@@ -37,11 +37,11 @@ store_option = click.option(
     callback=_note_store,
     help="Store outputs at this URL, and read them there. If it contains a password, set OVERSPILL_STORE instead.",
 )
-"""`command_line` adds it to the settings, so that the commands need no parameter for it."""
+"""The option --store. `command_line` adds its value to the settings, so that commands need no parameter for it."""
 
 
 def settings_options(command: Command) -> Command:
-    """--preset, --config and --set, as the parameters of `load_settings`, and --store."""
+    """Add --preset, --config and --set, which become parameters of `load_settings`, and --store."""
     set_help = "Set one key, e.g. toolOutput.maxChunks=2. Can be repeated."
     command = click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help=set_help)(store_option(command))
     config_help = "Read this config file instead of the usual ones."
@@ -104,7 +104,7 @@ def user_config_dir() -> Path:
 
 
 def lasting_store() -> str:
-    """Where the proxy stores outputs. Unlike the temporary directory, it survives a restart of the machine."""
+    """Return where the proxy stores outputs, which survive a restart of the machine, unlike in the temporary directory."""
     return str(_user_dir("XDG_STATE_HOME", ".local/state"))
 
 
@@ -115,8 +115,8 @@ def read_variable(name: str, environ: Mapping[str, str]) -> str:
 
 
 def endpoints(settings: Settings, environ: Mapping[str, str], given: Iterable[str] = ()) -> dict[str, Endpoint]:
-    """Where models are served. `given` are the models named on the command line. A mistyped one is an error, not skipped."""
-    from overspill.models.endpoints import split_target  # the proxy's servers start before
+    """Return where models are served. `given` are models named on the command line. A mistyped model is an error, not skipped."""
+    from overspill.models.endpoints import split_target  # imported late, after the proxy's servers were started
     from overspill.retrieval.extractor import configured_endpoints
 
     for name, provider in settings.providers.items():

@@ -30,7 +30,7 @@ def open_archive(settings: Settings) -> Archive:
 
 
 def find_stores(settings: Settings) -> list[Store]:
-    """The configured store, the proxy's, and the folder in this project where the artifacts preset stores outputs."""
+    """Find the configured store, the proxy's store, and the folder in this project where the artifacts preset stores outputs."""
     stores = {store.url: store for store in map(open_store, (store_place(settings), lasting_store()))}
     project = open_store(Settings(preset="artifacts").store_dir)
     if project.url not in stores and _can_open(project):
@@ -39,7 +39,7 @@ def find_stores(settings: Settings) -> list[Store]:
 
 
 def complete_outputs(_: click.Context, __: click.Parameter, typed: str) -> list[str]:
-    """For your shell: the names of stored outputs, newest first. It has no place to show a problem."""
+    """Complete names of stored outputs in your shell, newest first. Ignores problems, because a shell cannot show them."""
     with suppress(OverspillError, OSError), redirect_stderr(StringIO()):
         found = archive(None, None, ()).items()
         names = [kept.artifact_id if typed.startswith("art_") else kept.name for kept in (item.kept for item in reversed(found))]
@@ -48,7 +48,7 @@ def complete_outputs(_: click.Context, __: click.Parameter, typed: str) -> list[
 
 
 def _can_open(store: Store) -> bool:
-    """A store in the working directory that cannot be opened must not hide the other stores."""
+    """Whether a store in the working directory exists and can be opened. If not, it must not hide the other stores."""
     if not isinstance(store, FileStore) or not (store.root.is_symlink() or store.root.exists()):
         return False
     try:

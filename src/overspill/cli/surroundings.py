@@ -14,7 +14,7 @@ class Surroundings(NamedTuple):
     environ: Mapping[str, str]
     folder: Path = Path()
     is_served: bool = False
-    """Whether a hub runs the command, for a front that was started there."""
+    """Whether a hub runs the command for a front that was started in this folder."""
 
 
 def find_surroundings() -> Surroundings:

@@ -19,7 +19,7 @@ from overspill.cli.terminal import has_color, on_terminal, watched_on_terminal
 from overspill.text.humanize import escape_invisible, escape_line
 from overspill.text.regex import regex
 
-_MAX_ROWS_OF_RICH = 100  # Rich takes a millisecond for each
+_MAX_ROWS_OF_RICH = 100  # Rich takes a millisecond for each row
 _RULE = regex(r"├([─┼]+)┤|\|([-+]+)\|")
 """The line that Rich draws below the column names, with or without Unicode."""
 
@@ -85,7 +85,7 @@ def lay_out(terminal: Console, table: Table, rows: Sequence[Sequence[str]]) -> N
 
 
 def lay_out_long(terminal: Console, table: Table, rows: Sequence[Sequence[str]]) -> None:
-    """Looks like Rich, but is much faster: Rich lays out one row of the longest cells, and the others go into its frame."""
+    """Print a long table as Rich would, but much faster: Rich lays out one row of the longest cells, and we copy its frame."""
     with terminal.capture() as captured:
         lay_out(terminal, table, [[max(cells, key=cell_len) for cells in zip(*rows, strict=True)]])
     lines = captured.get().splitlines()
@@ -105,7 +105,7 @@ def lay_out_long(terminal: Console, table: Table, rows: Sequence[Sequence[str]])
 
 
 def _fold(terminal: Console, cell: str, column: Column, width: int) -> list[str]:
-    """The lines of a cell, each as wide as its column."""
+    """Split a cell into lines that are as wide as its column."""
     if cell_len(cell) <= width:
         cell = cell.rstrip()
         space = " " * (width - cell_len(cell))

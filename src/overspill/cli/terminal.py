@@ -41,7 +41,7 @@ def watched_on_terminal() -> bool:
 
 
 def has_color(*, is_terminal: bool | None = None) -> bool:
-    """Follows --color, then NO_COLOR or FORCE_COLOR, then whether standard output or the given stream is a color terminal."""
+    """Whether to use colors: as --color says, then NO_COLOR or FORCE_COLOR, then whether the output is a color terminal."""
     chosen = chosen_color.get()
     if chosen is not None:
         return chosen
@@ -92,7 +92,7 @@ def report_error(text: str) -> None:
 
 
 def report_usage(problem: click.ClickException) -> None:
-    """A mistake on the command line: first what is wrong, then how the command is used."""
+    """Report a mistake on the command line: first what is wrong, then how the command is used."""
     if isinstance(problem, click.exceptions.NoArgsIsHelpError):
         problem.show()
         return
@@ -107,7 +107,7 @@ def report_usage(problem: click.ClickException) -> None:
 
 
 def lacks_mcp(command: str) -> MissingPackage:
-    """The error of a command that needs MCP, with how to run it without installing anything."""
+    """Make the error of a command that needs MCP. It says how to run the command without installing anything."""
     return MissingPackage(f"`overspill {command}`", "mcp", f"With uv: `uvx --from 'overspill[mcp]' overspill {command}`. ")
 
 
@@ -128,7 +128,7 @@ def report_failure(problem: OSError | OverspillError) -> int:
 
 
 class ClosedOutput(io.TextIOBase):
-    """A standard output that the caller has closed. Python has None there, and would silently lose what is printed."""
+    """Replaces a standard output that the caller has closed. Python sets None, and would silently lose what is printed."""
 
     @property
     def buffer(self) -> ClosedOutput:
@@ -155,14 +155,14 @@ def hold_closed_streams() -> None:
 
 
 def drop_unwritten() -> None:
-    """Python would try again at shutdown, fail again, print a traceback and change the exit code."""
+    """Drop what cannot be written. At shutdown, Python would try again, print a traceback and change the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if stream is None:  # pyright: ignore[reportUnnecessaryComparison]
             continue
         try:
             stream.flush()
         except OSError:
-            with suppress(OSError):  # a caller may have put a stream without a file descriptor here
+            with suppress(OSError):  # a caller may have replaced the stream by one without a file descriptor
                 null = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(null, stream.fileno())
                 os.close(null)

@@ -56,7 +56,7 @@ def list_(as_json: bool, as_lines: bool, **options: Any) -> None:
             for kept, label in ((item.kept, item.label) for item in items)
         ]  # fmt: skip
         columns = ("ID", "Name", "Size", "Lines", "Source", "Server", "Stored", "Session")
-        # A terminal does not have room for both, so it gets the one that messages show.
+        # A terminal does not have room for both the ID and the name, so it gets the one that messages show.
         id = settings.wording.id_column
         unseen = "Name" if id == "ID" else "ID"
         tables.print_table("Session Artifacts", columns, rows, numbers=("Size", "Lines"), id=id, unseen=unseen)
@@ -197,7 +197,7 @@ def _write_bytes(stored: StoredOutput, start: int, end: int) -> None:
 
 
 def _copy(stored: StoredOutput, file: Path, *, force: bool) -> None:
-    """Readable by you only, like the original. A copy that fails half-way is removed, unless it replaced an existing file."""
+    """Copy an output to a file that only you can read. If copying fails, the file is removed, unless it existed before."""
     fd = os.open(file, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if force else os.O_EXCL), 0o600)
     try:
         with open(fd, "wb") as target:

@@ -34,7 +34,7 @@ from overspill.types import Extraction
 
 Opening: TypeAlias = Callable[[], AbstractAsyncContextManager[Ask]]
 Answers: TypeAlias = list[tuple[str, Extraction]]
-"""Each with the name of its file."""
+"""What was extracted from each file, with the file's name."""
 _MIN_TOKENS_OF_A_FILE = 300
 _MAX_SHARES = 4
 _MAX_LISTED = 5
@@ -96,7 +96,7 @@ def extract(
 
 
 def _choose_models(models: Sequence[str], settings: Settings, available: Mapping[str, Endpoint]) -> tuple[Sequence[str], str]:
-    """Without a model that works, choose the built-in engine and say why."""
+    """Return the models to use, and a remark. If no model works, choose the built-in engine, and say why in the remark."""
     named = models or settings.tool_output.models or tuple(filter(None, [settings.extraction_model]))
     problems: list[str] = []
     for target in named:
@@ -123,7 +123,7 @@ def _ask_one(file: Path, opening: Opening, max_tokens: int) -> Answers:
 
 
 def _ask_many(given: Sequence[Path], opening: Opening, max_tokens: int, failed: list[Path]) -> Answers:
-    """Best first. Skips files in folders that do not contain text."""
+    """Ask all files, and return the best answers first. Skips files in folders that do not contain text."""
     if any(str(path) == "-" for path in given):
         raise BadRequest("Standard input cannot be searched together with files. Leave out `-`.")
     files = list_files(given)
@@ -227,7 +227,7 @@ class SearchedFile(Struct, frozen=True):
 
 
 def list_files(given: Sequence[Path]) -> list[SearchedFile]:
-    """In order, each once. In folders, skips hidden files, links and everything but regular files."""
+    """List files in order and without repetition. In folders, skips hidden files, links and everything but regular files."""
     found: dict[Path, SearchedFile] = {}
     for path in given:
         try:
@@ -237,7 +237,7 @@ def list_files(given: Sequence[Path]) -> list[SearchedFile]:
             else:
                 found[path] = SearchedFile(path, path.stat().st_size, is_named=True)
         except OSError:
-            found[path] = SearchedFile(path, 0, is_named=True)  # reading it shows why it cannot be read
+            found[path] = SearchedFile(path, 0, is_named=True)  # the error appears when the file is read
         if len(found) > _MAX_FILES:
             raise BadRequest(f"{path} has more than {_MAX_FILES:,} files. Name fewer, or a folder in it.")
     return list(found.values())
@@ -263,7 +263,7 @@ def _walk(folder: Path) -> list[SearchedFile]:
 
 
 def split_files(files: Sequence[SearchedFile]) -> Iterator[list[SearchedFile]]:
-    """Into batches whose copies are on disk at the same time."""
+    """Split files into batches. All copies of one batch are on disk at the same time."""
     batch, size = list[SearchedFile](), 0
     for file in files:
         if batch and size + file.size > MAX_COPIED_BYTES:

@@ -63,7 +63,7 @@ def _answer(given: tuple[str, ...]) -> bytes:
     if not is_reminder and len(data) <= SMALL_EVENT_BYTES and not has_settings:
         return b""
     found = None if is_reminder else find_text(client, event)
-    # Imported late: most outputs are small, and the agent waits for every one of them.
+    # Imported late: most outputs are small and do not need it, and the agent waits for each of them.
     import anyio
 
     from overspill.cli.settings import load_settings

@@ -157,7 +157,7 @@ def run(idle_minutes: float, at: str | None, inherit: str | None) -> None:
 
 
 def _take_place(at: str | None, inherit: str | None) -> tuple[Place, socket.socket]:
-    """The place that our parent process holds already, or else the one for this environment."""
+    """Return the place and socket that our parent process already holds, or else take the place for this environment."""
     if at and inherit:
         listener, lock = map(int, inherit.split(","))
         for each in (listener, lock):
@@ -174,12 +174,12 @@ def _take_place(at: str | None, inherit: str | None) -> tuple[Place, socket.sock
 
 
 def list_hubs() -> list[dict[str, Any]]:
-    """The status of each running hub. Raises OverspillError if one does not answer."""
+    """Return the status of each running hub. Raises OverspillError if a hub does not answer."""
     return [told for place in Place.every(os.environ) if (told := ask(place, b"status")) is not None]
 
 
 def ask(place: Place, query: bytes) -> dict[str, Any] | None:
-    """The answer of the hub; None if none is running. Raises OverspillError if it does not answer."""
+    """Return a hub's answer; None if no hub is running. Raises OverspillError if it does not answer."""
     try:
         link = place.connect(_ANSWER_SECONDS)
     except (OSError, NoHub):
@@ -195,7 +195,7 @@ def ask(place: Place, query: bytes) -> dict[str, Any] | None:
         raise OverspillError(
             f"The hub at {place.socket} does not answer. End its process, and the next call starts another."
         ) from None
-    except OSError:  # it ended at this moment
+    except OSError:  # the hub ended at this moment
         return None
     finally:
         link.close()
@@ -209,7 +209,7 @@ def _end(query: bytes, done: str) -> None:
 
 
 def _end_one(place: Place, query: bytes) -> bool:
-    """False if none was running. Fronts may start another one right after this one is gone."""
+    """End a hub, and return whether it was running. Fronts may start another hub right after this one is gone."""
     if (told := ask(place, query)) is None:
         return False
     deadline = time.monotonic() + _END_SECONDS
@@ -230,7 +230,7 @@ def describe(found: dict[str, Any]) -> list[str]:
 
 
 def list_facts() -> list[tuple[str, str]]:
-    """For other commands: each hub, and the servers of each conversation. Empty if no hub is running."""
+    """List each hub, and the servers of each conversation, for other commands. Empty if no hub is running."""
     try:
         found = list_hubs()
     except OverspillError as problem:
@@ -253,7 +253,7 @@ def _count_fronts(found: dict[str, Any]) -> str:
 
 
 def _list_conversations(found: dict[str, Any]) -> list[tuple[str, list[str]]]:
-    """Whose each one is, and its servers."""
+    """List for each conversation the process that it belongs to, and its servers."""
     servers: dict[int, list[str]] = {}
     for front in found["fronts"]:
         servers.setdefault(front["conversation"], []).extend(f"{s['name']}: {_describe_server(s)}" for s in front["servers"])
@@ -266,7 +266,7 @@ def _describe_server(server: dict[str, Any]) -> str:
 
 
 def memory_of(pid: int) -> str:
-    """The memory of a process that it does not share."""
+    """Return how much memory a process does not share with others."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
             size = next(int(line.split()[1]) for line in file if line.startswith("Pss:"))

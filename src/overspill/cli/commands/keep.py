@@ -82,15 +82,15 @@ def _end(code: int) -> NoReturn:
 
 
 def _run_detachable(work: Callable[[Detachable], int]) -> int:
-    """Do the work in a process that can leave the caller. It has no terminal and, once it has left, none of the caller's streams.
+    """Do the work in a process that can leave the caller. It has no terminal and, after leaving, none of the caller's streams.
 
     Return what `work` returns, or 0 as soon as it leaves. Negative: the signal that ended it.
     """
     sys.stdout.flush()
     sys.stderr.flush()
     told, telling = os.pipe()
-    lifeline, ours = os.pipe()  # closed when we end
-    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # until both are ready for them
+    lifeline, ours = os.pipe()  # our end is closed when we end
+    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # until both processes can forward signals
     child = os.fork()  # before there are threads
     if not child:
         os.close(told)
@@ -124,7 +124,7 @@ def _work(work: Callable[[Detachable], int], telling: int, lifeline: int) -> int
         nonlocal has_left
         has_left = True
         null = os.open(os.devnull, os.O_RDWR)
-        for stream in range(3):  # otherwise a program that reads these streams to their end would wait for us
+        for stream in range(3):  # a program that reads these streams to their end must not wait for us
             os.dup2(null, stream)
         os.write(telling, _LEFT)
         os.close(telling)

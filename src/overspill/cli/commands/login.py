@@ -104,7 +104,7 @@ def _open_store(token_env: str | None) -> LoginStore:
 
 
 async def _read_line(problem: str) -> str:
-    """Empty at the end of standard input. Does not read in a thread, which nothing could interrupt."""
+    """Read a line; empty at the end of standard input. Does not use a thread, because nothing could interrupt it."""
     if problem:
         inform(problem)
     fd, line, byte = output.standard_input().fileno(), b"", b" "
@@ -123,7 +123,7 @@ def _describe(login: Login) -> dict[str, str]:
 
 
 def _find_server(given: str) -> ServerConfig:
-    """Find it by its URL, or by its name in the user's own files. Files in the working directory are not trusted."""
+    """Find a server by its URL, or by its name in the user's own files. Files in the working directory are not trusted."""
     from overspill.cli.commands.doctor.servers import Variables, read_config
 
     settings = load_settings(None, None, ()).settings

@@ -117,7 +117,7 @@ def _find_file(file: Path | None, words: tuple[str, ...]) -> tuple[Path, tuple[s
 
 
 def _read_question(words: Sequence[str]) -> str:
-    """Call it last: without a question, it waits for standard input."""
+    """Return the question. Call this last: without an argument, it waits for standard input."""
     is_given = bool(words) and words[0] != "-"
     try:
         question = words[0] if is_given else output.standard_input("Reading the question").read().decode("utf-8")
@@ -157,7 +157,7 @@ def _name_functions(references: Sequence[str]) -> dict[str, str]:
 async def _run(
     agent: Agent, question: str, functions: Mapping[str, str], available: Mapping[str, Endpoint], view: ProgressView
 ) -> tuple[RunRecord, int]:
-    """What functions print goes to standard error, so that standard output has only the report."""
+    """Run the agent. What functions print goes to standard error, so that standard output has only the report."""
     control, ended_by = RunControl(), list[int]()
     async with open_group() as group:
         group.start_soon(_watch_signals, control, view, ended_by)

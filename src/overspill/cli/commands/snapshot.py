@@ -53,7 +53,7 @@ def _draw_run(run: dict[str, Any]) -> Tree:
     for fact in ("why", "early"):
         if run[fact]:
             tree.add(_style(run[fact], "yellow"))
-    if run.get("running"):  # snapshots of earlier versions do not have it
+    if run.get("running"):  # snapshots of earlier versions do not have this key
         tree.add(_style(still_running(run["running"]), "yellow"))
     for turn in run["opTree"]["turns"]:
         final = f", final: {turn['final']}" if turn.get("final") else ""

@@ -90,7 +90,7 @@ def stats(as_json: bool, as_lines: bool, **options: Any) -> None:
 
 
 def _compare(sessions: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """The conversations that were left alone, and the others, if there are both."""
+    """Compare the conversations that were left alone with the others, if there are both."""
     called = [each for each in sessions if each["calls"]]
     groups = [[each for each in called if each["untouched"] is kind] for kind in (True, False)]
     if all(groups):
@@ -133,7 +133,7 @@ def jobs(as_json: bool, as_lines: bool, **options: Any) -> None:
 
 
 def _count_seconds(job: ArchivedJob) -> float:
-    """Up to now, for a job that is still running."""
+    """Return how long a job took, or has taken so far if it is still running."""
     change = job.change
     since = 0.0 if change.state in ENDED else max(0, now_ms() - change.t) / 1000
     return round(change.seconds + since, 1)

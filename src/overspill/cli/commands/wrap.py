@@ -110,7 +110,7 @@ def unwrap(file: str, servers: tuple[str, ...], dry: bool, as_json: bool) -> Non
 
 
 def _wrap_installed(launch: Sequence[str], *, hooks: bool, dry: bool, ask: bool) -> int:
-    """Returns the exit code. A client whose files cannot be read or changed does not stop the others."""
+    """Wrap all clients on this machine, and return the exit code. A client that fails does not stop the others."""
     plans: list[FilePlan] = []
     for target in client_files.find_installed(hooks=hooks):
         try:
@@ -140,7 +140,7 @@ def _wrap_installed(launch: Sequence[str], *, hooks: bool, dry: bool, ask: bool)
 
 
 def _summarize(plan: FilePlan) -> list[str]:
-    """What would change, without the lines of the files, which may hold secrets."""
+    """Summarize what would change, without lines of the files, which may hold secrets."""
     at, lines = plan.files, list[str]()
     if plan.changed_servers:
         names = ", ".join(map(_name_server, plan.changed_servers))
@@ -154,7 +154,7 @@ def _summarize(plan: FilePlan) -> list[str]:
 
 
 def _confirm() -> bool:
-    """Unlike `click.confirm`, says which answers it takes."""
+    """Ask for confirmation. Unlike `click.confirm`, says which answers are possible."""
     shown: dict[str, Any] = {"show_default": False, "show_choices": False, "prompt_suffix": " ", "err": True}
     try:
         answer = click.prompt("Do this now? [y/N]", "n", type=click.Choice(_ANSWERS, case_sensitive=False), **shown)
@@ -199,7 +199,7 @@ def _list_facts(plan: FilePlan, copies: Mapping[Path, Path | None]) -> dict[str,
 
 
 def _render(plan: FilePlan) -> list[str]:
-    """What would change. Shows only our own entries for hooks, not the file's lines around them, which may hold secrets."""
+    """Describe what would change. Of hooks, shows only our own entries, because lines around them may hold secrets."""
     at, lines = plan.files, list[str]()
     if isinstance(at, HookFiles):
         sign, texts = ("-", {path: at.text(path) for path in plan.texts}) if plan.is_undo else ("+", plan.texts)

@@ -55,7 +55,7 @@ class Finding(Struct, frozen=True):
 
 
 class DoctorReport(Struct, frozen=True):
-    """A finding, and the answers of the server that it is about, if it gave any."""
+    """A finding, and the answers of the server that it is about, if the server gave any."""
 
     finding: Finding
     probe: Probe | None = None
@@ -92,7 +92,7 @@ def _check_redaction(settings: Settings) -> Finding:
 
 
 def check_models(settings: Settings) -> list[Finding]:
-    """Nothing is sent, and no key is shown. A problem with a provider is reported once, not for each of its models."""
+    """Check models without sending anything or showing a key. A provider's problem is reported once, not for each model."""
     try:
         served = endpoints(settings, os.environ)
     except SettingsError as problem:
@@ -125,7 +125,7 @@ _MAX_CONVERSATIONS = 20  # of a hub that are listed
 
 
 def check_hub() -> list[Finding]:
-    """Nothing if no hub is running: that is fine."""
+    """Describe the hubs that are running, and what they serve. Returns no finding if none is running, which is fine."""
     try:
         found = list_hubs()
     except OverspillError as problem:
@@ -138,7 +138,7 @@ def check_hub() -> list[Finding]:
 
 
 def check_store(url: str | None, settings: Settings) -> list[Finding]:
-    """Whether it is writable and private, has space, and what ended processes left. Without a URL: the temporary directory."""
+    """Check that a store is writable, private and has space. Without a URL, checks the store in the temporary directory."""
     try:
         store = open_store(url, run_bytes=settings.max_run_bytes)
         if isinstance(store, FileStore):
@@ -200,9 +200,9 @@ def _find_problem(root: Path) -> str:
 
 
 def check_hooks(file: str) -> list[Finding]:
-    """The hook of a coding agent: whether it is there, whether it can run, and what this version of the agent does not honour.
+    """Check the hook of a coding agent: whether it exists and can run, and what this version of the agent does not honour.
 
-    Nothing for clients whose hooks Overspill does not know.
+    Returns no finding for clients whose hooks Overspill does not know.
     """
     found = find_hook_files(file)
     if found is None:
@@ -232,7 +232,7 @@ def check_hooks(file: str) -> list[Finding]:
 
 
 def check_programs(file: str, settings: Settings) -> list[Finding]:
-    """Clients whose programs may get results, if nothing marks their calls and you have not chosen what programs get."""
+    """Name clients whose programs may get results, if nothing marks their calls and you have not chosen what programs get."""
     client = find_target(file).client
     rows = [row for row in KNOWN_CLIENTS if client is not None and row.title == client.title and not row.before]
     unclear = [row for row in rows if row.programs == "sometimes" and row.program_calls is None]

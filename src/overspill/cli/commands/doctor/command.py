@@ -56,7 +56,7 @@ def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: b
     cli = command_line(options["preset"], options["assignments"])
     findings, settings = checks.check_settings(cli, options["config"], user_config_dir())
     findings += checks.check_models(settings)
-    # Without a setting there are two: programs store in the temporary directory, the proxy in a folder that lasts.
+    # Without a setting there are two stores: programs use the temporary directory, the proxy uses a folder that lasts.
     urls = [place] if (place := store_place(settings)) else [None, lasting_store()]
     findings += [finding for url in urls for finding in checks.check_store(url, settings)]
     findings += checks.check_hub()
@@ -80,7 +80,7 @@ def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: b
 
 
 def _check_servers(file: str | None, settings: Settings, chosen: Sequence[str], timeout: float) -> list[DoctorReport]:
-    # Takes a second to import, which checking settings and stores does not need.
+    # Imported late, because it takes a second, and settings and stores are checked without it.
     try:
         from overspill.cli.commands.doctor.servers import check
     except ImportError as missing:
@@ -94,13 +94,13 @@ def _check_servers(file: str | None, settings: Settings, chosen: Sequence[str], 
     servers = rewriting.select_servers(rewriting.list_servers(text, name, dialect), name, chosen)
 
     limits: dict[str, Any] = {"within": timeout, "model": settings.model, "login": settings.login}
-    # A finding quotes what its server wrote to standard error, where that matters.
+    # Hide what servers write to standard error: a finding quotes it where that matters.
     with contextlib.redirect_stderr(io.TextIOWrapper(io.BytesIO())):
         return run_until_done(lambda: check(servers, os.environ, name=name, expands=expands, **limits))
 
 
 def _print(reports: Sequence[DoctorReport], *, lists_clients: bool) -> None:
-    """With `lists_clients`, also the clients whose servers you can check too."""
+    """Print the findings. With `lists_clients`, also list the clients whose servers you can check."""
     lines: list[str] = []
     for report in reports:
         found = report.finding
