@@ -52,7 +52,7 @@ class OverspillMiddleware(AgentMiddleware):
         ]
 
     async def process(self, context: AgentContext, call_next: _Next) -> None:
-        """The parts for calls and requests are added for this run alone, so they know whose run it is."""
+        """Add tools, and middleware for this run alone, which therefore knows whose run it is."""
         run = self._sessions.begin_run("" if context.session is None else context.session.session_id)
         given = context.tools if context.tools is not None else (context.options or {}).get("tools")
         context.tools = [*(given if isinstance(given, list | tuple) else [] if given is None else [given]), *self._tools]
@@ -106,7 +106,7 @@ class _Requests(ChatMiddleware):
         context.messages = fold_calls(context.messages, self._search)
 
     def read_messages(self) -> list[dict[str, Any]]:
-        """The end of the conversation, which calls of tools do not see."""
+        """Return the end of the conversation, which the framework does not show to calls of tools."""
         return [{"role": each.role, "content": each.text} for each in self._messages if each.text]
 
 
@@ -120,7 +120,7 @@ class _Calls(FunctionMiddleware):
         )
 
         async def tool(**filled: Any) -> Output:
-            if filled != given:  # otherwise the framework has checked them already
+            if filled != given:  # the framework has already checked the model's own arguments
                 context.arguments = filled
             await call_next()
             return _to_output(context.result)
@@ -142,7 +142,7 @@ def _count_tokens(response: Any) -> int | None:
 
 
 def _to_output(result: Any) -> Output:
-    """Content that is not text passes as what it is. Of other objects, the framework shows the model `str(result)`."""
+    """Content that is not text passes unchanged. The framework shows other objects to the model as `str(result)`."""
     if isinstance(result, list) and all(isinstance(each, Content) for each in result):
         blocks = [text_block(each.text or "") if each.type == "text" else {"type": "other", "content": each} for each in result]
         return Output(blocks, original=result)
@@ -150,8 +150,8 @@ def _to_output(result: Any) -> Output:
 
 
 def unfold_calls(response: Any, search: Searching) -> None:
-    """Calls of `call_tool` become calls of the tools themselves, as the framework approves, runs and stores them. One that does
-    not fit stays, and is answered with the reason."""
+    """Turn calls of `call_tool` into calls of the tools themselves, which the framework approves, runs and stores. A call that
+    does not fit is left as it is, and is answered with the reason."""
     for call in (
         each for message in getattr(response, "messages", ()) for each in message.contents if each.type == "function_call"
     ):
@@ -161,7 +161,7 @@ def unfold_calls(response: Any, search: Searching) -> None:
 
 
 def fold_calls(messages: Sequence[Any], search: Searching) -> list[Any]:
-    """What the model has called, as it has called it."""
+    """Turn calls of the tools back into the calls of `call_tool` that the model made."""
 
     def fold(content: Content) -> Content:
         if content.type != "function_call" or content.name not in search.hidden:

@@ -57,7 +57,7 @@ def overspill(
 
 
 def _know_signature(hook: Callable[..., Any]) -> Callable[..., Any]:
-    """agno works out the signature of a hook ten times in each call, unless the hook has it as an attribute."""
+    """Give a hook its signature as an attribute. Without it, agno works the signature out ten times in each call."""
 
     @wraps(hook)
     def known(**arguments: Any) -> Any:
@@ -68,7 +68,7 @@ def _know_signature(hook: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _AgnoRun: TypeAlias = tuple[AgentRun, Any]
-"""A run, and the event loop that it is on unless it is a blocking one."""
+"""A run, and its event loop; None for a blocking run."""
 
 
 class _Adapter:
@@ -88,7 +88,7 @@ class _Adapter:
         ]
 
     def choose(self, tools: Sequence[Any]) -> list[Any]:
-        """What to offer: all tools and ours, or those that stay if the model searches."""
+        """Return the tools to offer: all tools and ours, or those that are not searched for."""
         if not self._search.is_on:
             return [*tools, *self.tools]
         given = [each for tool in tools for each in _list_functions(tool)]
@@ -101,8 +101,8 @@ class _Adapter:
         self._begin(run_context, agent or team, find_loop())
 
     def end(self, run_context: Any) -> None:
-        """agno does not wait for a hook that is not async, and skips one that is async in blocking runs. So an async run is only
-        forgotten here, and its session closes right after."""
+        """End a run. agno does not wait for a hook that is not async, and skips async hooks in blocking runs. So an async run is
+        only forgotten here, and its session closes right after."""
         run, loop = self._runs.pop(run_context.run_id, (None, None))
         if run is not None and loop is None:
             run.close_sync()
@@ -116,8 +116,8 @@ class _Adapter:
         agent: Any = None,
         team: Any = None,
     ) -> Any:
-        """A hook that is not async runs wherever agno runs the tool: on the event loop if the tool is async, in a thread if it is
-        not, or in the thread of a blocking run."""
+        """Run a tool through Overspill. agno runs a hook that is not async wherever it runs the tool: on the event loop if the
+        tool is async, in a thread if it is not, or in the thread of a blocking run."""
         here = find_loop()
         run, loop = self._runs.get(run_context.run_id) or self._begin(run_context, agent or team, here)
         try:
@@ -147,7 +147,7 @@ class _Adapter:
         return asyncio.run_coroutine_threadsafe(call(), loop).result() if here is None else call()
 
     def _prepare(self, name: str, args: dict[str, Any], run_context: Any, agent: Any, team: Any) -> FunctionCall:
-        """A call as agno makes it, with hooks, a cache and what the function takes of the run."""
+        """Prepare a call as agno does, with hooks, a cache and the parts of the run that the function takes."""
         function = self._search.find(name)._per_run_copy()
         function._agent, function._team, function._run_context = agent, team, run_context
         function.tool_hooks = (agent or team).tool_hooks
@@ -159,7 +159,7 @@ class _Adapter:
         return self._search.explain(call.function.name, call.arguments, done.error) or str(done.error)
 
     def _begin(self, run_context: Any, owner: Any, loop: Any) -> _AgnoRun:
-        """Without a database, agno remembers no conversation and gives all runs of an agent the same id."""
+        """Begin a run. It has no conversation without a database, because agno then gives all runs of an agent the same id."""
         is_kept = getattr(owner, "db", None) is not None
         conversation = json.dumps([run_context.user_id, run_context.session_id]) if is_kept else ""
         begun = self._runs[run_context.run_id] = (self._sessions.begin_run(conversation), loop)
@@ -169,13 +169,13 @@ class _Adapter:
 
 
 def _list_functions(tool: Any) -> list[Any]:
-    """The functions of a toolkit, unless it brings more than functions; otherwise the tool itself."""
+    """Return the functions of a toolkit that has nothing else, or the tool itself."""
     is_more = isinstance(tool, Toolkit) and (tool.async_functions or tool.instructions or tool.requires_connect)
     return [*tool.functions.values()] if isinstance(tool, Toolkit) and tool.functions and not is_more else [tool]
 
 
 def _make_function(tool: Any) -> Function:
-    """Without an entrypoint if it is something else, such as a tool of the provider."""
+    """Make a function of a tool. It has no entrypoint if the tool is something else, such as a tool of the provider."""
     if isinstance(tool, Function):
         made = tool._per_run_copy()
         made.process_entrypoint()
@@ -185,7 +185,7 @@ def _make_function(tool: Any) -> Function:
 
 
 def _may_hide(made: Function) -> bool:
-    """agno looks at some things only in calls that the model makes itself. Such tools are offered as they are."""
+    """Whether a tool may be searched for. agno applies some options only to calls that the model makes itself."""
     is_special = any(getattr(made, name) for name in (*_OF_OWN_CALLS.split(), "instructions"))
     return not is_special and made.entrypoint is not None and not entrypoint_accepts_media(made.entrypoint)
 
@@ -199,8 +199,8 @@ def read_said(messages: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def make_tool(function_call: Callable[..., Any], arguments: dict[str, Any], *, is_async: bool) -> Callable[..., Any]:
-    """agno takes the arguments from the dictionary that it shows to hooks. What a stored output fills in is there only during the
-    call, so that agno does not store it with the run."""
+    """Make the tool that Overspill runs. agno stores the dictionary of arguments with the run, so what a stored output fills in
+    is in that dictionary only during the call."""
     given = dict(arguments)
 
     def call(**filled: Any) -> Any:
@@ -228,7 +228,7 @@ def _read_result(result: Any) -> Any:
 
 
 def write_result(reply: Reply, news: Callable[[], str]) -> Any:
-    """If the result is text, adds which slow tools have finished, because a request of agno has no place for that."""
+    """Make the result for agno. Text also says which slow tools have finished, because agno's requests have no place for that."""
     if isinstance(reply.original, ToolResult):
         return reply.value if reply.passed else reply.original.model_copy(update={"content": reply.text})
     shown = show_reply(reply)

@@ -32,8 +32,8 @@ except ImportError as error:
 
 SERVER = "overspill"
 MAX_OPEN_SESSIONS = 200
-"""Sessions that stay open. The one that has been silent for longest is closed, and opened again when it calls."""
-_MAX_UNANSWERED_CALLS = 10_000  # that Claude Code has named to us, and which it may have refused since
+"""How many sessions stay open. The session that has been silent for longest is closed, and opened again when it calls."""
+_MAX_UNANSWERED_CALLS = 10_000  # that Claude Code has announced and may never make
 _CALL_ID = "claudecode/toolUseId"  # in the metadata of each call to a server in this process
 _AMBIGUOUS = ""  # some providers give calls of two users the same id
 _UNKNOWN_CALLER = "Claude Code did not say whose call this is, so nothing stored can be read."
@@ -79,7 +79,7 @@ class _Adapter:
         self.server = {"type": "sdk", "name": SERVER, "instance": server}
 
     def wrap(self, name: str, config: Any) -> Any:
-        """A server in this process runs its tools through Overspill. Results of others are replaced by a hook."""
+        """Wrap a server in this process: its tools run through Overspill. A hook replaces the results of other servers."""
         if not isinstance(config, dict) or config.get("type") != "sdk":
             return config
         self._served.append(name_prefix(name))
@@ -91,8 +91,8 @@ class _Adapter:
         return {**config, "instance": server}
 
     def make_hooks(self) -> dict[str, HookMatcher]:
-        """A hook costs a message each way, so each call has one: before it, to say whose it is, or after it, for the result."""
-        served = "|".join(self._served)  # without characters that mean something in a pattern
+        """Make the hooks. Each costs two messages, so a call has only one: before it, to say whose call it is, or after it."""
+        served = "|".join(self._served)  # the names contain no characters with a meaning in a pattern
         return {
             "UserPromptSubmit": HookMatcher(hooks=[self.note_prompt]),
             "PreToolUse": HookMatcher(f"^(?:{served})", [self.note_call]),
@@ -112,7 +112,7 @@ class _Adapter:
         return {}
 
     async def replace_result(self, event: Any, id: str | None, context: Any) -> dict[str, Any]:
-        """The result, and a list of slow tools that have finished."""
+        """Return the answer of a hook: a new result if it is too large, and a list of slow tools that have finished."""
         session, answer = event["session_id"], {}
         run = await self._runs.find(session, session)
         if (read := read_own_result(event)) is not None:
@@ -121,7 +121,7 @@ class _Adapter:
             async def tool(**args: Any) -> Output:
                 return output
 
-            # Without the arguments: the tool has run, and a reference in them was text to it.
+            # Without the arguments, because the tool has already run, and took a reference in them as text.
             said = partial(self._read_messages, session)
             reply = await run.call(event["tool_name"], {}, tool, id=event["tool_use_id"], messages=said)
             answer = {} if reply.passed else show(reply)
@@ -162,12 +162,12 @@ class _Adapter:
             self._forget(id)
 
     def _forget(self, id: str) -> None:
-        """An id that two users had stays ambiguous: one of the calls may still run."""
+        """Forget a call, except if two users have had its id: that stays ambiguous, because one of the calls may still run."""
         if self._calls.get(id):
             del self._calls[id]
 
     async def _list_without_schemas(self, handler: Any, context: Any, params: Any) -> Any:
-        """A client refuses a result that does not match the output schema, and a stored result has another form."""
+        """List tools without output schemas, because a stored result matches none, and a client would refuse it."""
         listed = await handler(context, params)
         ask = self._sessions.asking.widen
         shown = [{"output_schema": None, "input_schema": ask(each.name, each.input_schema)} for each in listed.tools]
@@ -178,7 +178,7 @@ class _Adapter:
         return ListToolsResult(tools=self._tools)
 
     async def _find_run(self, session: str, context: Any) -> AgentRun:
-        """The SDK closes the connection to a server with the query, even if that fails or is cancelled. Hooks do not say so."""
+        """Find the run, and close it with the connection, which the SDK closes even after a failed query. Hooks do not say so."""
         return await self._runs.find(session, session, context.session._connection.exit_stack)
 
     def _read_messages(self, session: str) -> list[dict[str, Any]]:
@@ -196,21 +196,21 @@ def _find_call(params: CallToolRequestParams) -> str:
 
 
 def name_prefix(server: str) -> str:
-    """What Claude Code puts before the names of a server's tools: ASCII letters, digits, _ and -, and _ for all others."""
+    """Return what Claude Code puts before the names of a server's tools. It keeps ASCII letters, digits, _ and -, or writes _."""
     known = (each if each.isascii() and (each.isalnum() or each in "_-") else "_" for each in server)
     return f"mcp__{''.join(known)}__"
 
 
 def define_tool(tool: dict[str, Any], prefix: str) -> Tool:
-    """Claude Code puts the prefix before the name itself, and may load tools only when the model has searched for them."""
+    """Define a retrieval tool without the prefix, which Claude Code adds. It is loaded even before the model searches."""
     name, always = tool["name"].removeprefix(prefix), {"anthropic/alwaysLoad": True}
     described = {"name": name, "description": tool["description"], "inputSchema": tool["parameters"], "_meta": always}
     return Tool.model_validate(described)
 
 
 def read_own_result(event: Any) -> tuple[Output, Any] | None:
-    """What a built-in tool or a server of another process returned, and how to replace it. A built-in tool's result has its own
-    form; if that is not known, Claude Code's result stays."""
+    """Return what a built-in tool or a server of another process returned, and how to replace it. Each built-in tool's result has
+    a form of its own; if that is not known, Claude Code's result is left unchanged."""
     response = event["tool_response"]
     if isinstance(response, str) and response:
         return Output([text_block(response)]), lambda reply: {"updatedToolOutput": reply.text}
@@ -224,17 +224,17 @@ def read_own_result(event: Any) -> tuple[Output, Any] | None:
 
 
 def read_result(result: Any) -> Output:
-    """What a server in this process returned."""
-    if not isinstance(result, CallToolResult):  # it asks for more, and the client answers it
+    """Read what a server in this process returned."""
+    if not isinstance(result, CallToolResult):  # a request for input, which the client answers
         return Output([], original=result)
     blocks = [each.model_dump(by_alias=True, exclude_none=True) for each in result.content]
     return Output(blocks, is_error=bool(result.is_error), original=result)
 
 
 def write_result(reply: Reply, news: Callable[[], str]) -> Any:
-    """The result, and a list of slow tools that have finished meanwhile."""
+    """Return the result, with a list of slow tools that have finished since."""
     passed = reply.value if reply.passed and reply.original is not None else None
-    if passed is not None and not isinstance(passed, CallToolResult):  # it has no place for news, which wait
+    if passed is not None and not isinstance(passed, CallToolResult):  # it has no place for the list, which can wait
         return passed
     more = [TextContent(type="text", text=told)] if (told := news()) else []
     if passed is not None:

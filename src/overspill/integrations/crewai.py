@@ -53,7 +53,7 @@ def _read_schema(tool: BaseTool) -> Any:
 
 
 class _Replaced(str):
-    """What the model sees instead of a result. CrewAI must not cache it: the next call may find more, or have another session."""
+    """What the model sees instead of a result. CrewAI must not cache it: the next call may get more, or be in another session."""
 
 
 class _WrappedTool(BaseTool):
@@ -64,7 +64,7 @@ class _WrappedTool(BaseTool):
 
 
 def _widen(asking: Asking, tool: BaseTool) -> Any:
-    """The model's arguments, with `looking_for` if the tool takes it."""
+    """Return the schema of the model's arguments, with `looking_for` if the tool takes it."""
     schema = tool.args_schema.model_json_schema()
     added = asking.widen(sanitize_tool_name(tool.name), schema)
     if added is schema:
@@ -92,7 +92,7 @@ def _call_through(original: BaseTool, run: AgentRun) -> Callable[..., Any]:
     name = sanitize_tool_name(original.name)
 
     def call(**args: Any) -> Any:
-        """If the result is text, adds which slow tools have finished."""
+        """Call the tool. If the result is text, add which slow tools have finished."""
         reply = run.call_sync(name, args, original.run)
         shown, news = functions.show_reply(reply), run.news()
         text = "\n\n".join(part for part in (shown if isinstance(shown, str) else reply.text, news) if part)
@@ -111,7 +111,7 @@ def _ask(retrieval: Any, search: Searching, tools: Mapping[str, BaseTool]) -> Ca
             return _Replaced(retrieval.func(**args))
         try:
             return _Replaced(tools[found[0]].run(**found[1]))
-        except ValueError as problem:  # as CrewAI says that arguments do not fit
+        except ValueError as problem:  # CrewAI raises it if arguments do not fit
             if not (why := search.explain(*found, problem)):
                 raise
             return _Replaced(why)

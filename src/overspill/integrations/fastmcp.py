@@ -25,7 +25,7 @@ except ImportError as error:
 from overspill.mcp.proxy.outputs import structure_reply, widen_schema
 
 MAX_OPEN_CLIENTS = 200
-"""Sessions that stay open. That of the client that has been silent for longest is closed, and opened again when it calls."""
+"""How many sessions stay open. If a client has been silent for longest, its session is closed, and opened again when it calls."""
 _WRAPS = "x-fastmcp-wrap-result"  # in the schema of a result other than an object: it is sent as {"result": …}
 _UNKNOWN_CLIENT = (
     "overspill: requests of a client without a session or a login look the same as those of others, so their results pass "
@@ -72,7 +72,7 @@ class OverspillMiddleware(ToolInjectionMiddleware):
         if client is None:
             _log.warning(_UNKNOWN_CLIENT)
             return await call_next(_with_arguments(context, asking.take_off(name, args)[0]))
-        # An older connection lasts as long as its client is there, a newer one for a single request.
+        # In the older protocol, a connection lasts until its client leaves; in the newer one, for a single request.
         connection = None if server._is_modern_protocol() else server.session._connection.exit_stack
         run = await self._runs.find((find_loop(), client, connection), client, connection)
         reply = await run.call(name, args, tool)
@@ -81,19 +81,19 @@ class OverspillMiddleware(ToolInjectionMiddleware):
 
 class _RetrievalTool(Tool):
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
-        """Only for a client that nothing identifies."""
+        """Answer a client that nothing identifies. Calls of other clients do not get here."""
         return ToolResult("This server stores nothing for clients that it cannot tell apart.", is_error=True)
 
 
 def _with_arguments(context: Any, args: Mapping[str, Any]) -> Any:
-    """The context itself if nothing changes: copying it takes time."""
+    """Return the context with these arguments. If nothing changes, it is not copied, because that takes time."""
     if args == (context.message.arguments or {}):
         return context
     return context.copy(message=context.message.model_copy(update={"arguments": dict(args)}))
 
 
 def _widen(tool: Tool) -> Tool:
-    """A client refuses a result that does not match the output schema, and a stored result has another form."""
+    """Let a stored result match the output schema too, because clients refuse a result that does not."""
     schema = tool.output_schema
     if schema is None:
         return tool
@@ -108,7 +108,7 @@ def _widen(tool: Tool) -> Tool:
 
 
 def _to_output(result: Any) -> Output:
-    """What is not a tool's result, such as a task that the server started, passes unchanged."""
+    """Read a tool's result. Anything else, such as a task that the server started, passes unchanged."""
     if not isinstance(result, ToolResult):
         return Output([], original=(result,))
     return Output(list(result.content), is_error=result.is_error, original=(result,))
@@ -116,7 +116,7 @@ def _to_output(result: Any) -> Output:
 
 async def _to_result(reply: Reply, news: Callable[[], str], context: Any) -> Any:
     (result,) = reply.value if reply.passed else (None,)
-    if reply.passed and not isinstance(result, ToolResult):  # it has no place for news, which wait
+    if reply.passed and not isinstance(result, ToolResult):  # it has no place for news, which can wait
         return result
     more = [TextContent(type="text", text=told)] if (told := news()) else []
     if result is not None:

@@ -43,7 +43,7 @@ def wrap_tools(
 
 
 def show_reply(reply: Reply) -> Any:
-    """What a framework gets as the result: the tool's own object, a string, or blocks if there is more than text."""
+    """Return what a framework gets as the result: the tool's own object, a string, or blocks if there is more than text."""
     if reply.passed:
         return reply.value
     return reply.text if all(block_text(block) is not None for block in reply.content) else reply.content
@@ -85,7 +85,7 @@ def _find_name(tool: Callable[..., Any]) -> str:
 
 
 def _ask(asking: Asking, name: str, signature: inspect.Signature) -> inspect.Signature:
-    """The signature that frameworks turn into a schema, with `looking_for` if the tool takes it."""
+    """Return the signature that frameworks turn into a schema, with `looking_for` if the tool takes it."""
     schema: dict[str, Any] = {"type": "object", "properties": {key: {} for key in signature.parameters}, "required": []}
     widened = asking.widen(name, schema)
     if widened is schema:
@@ -98,7 +98,7 @@ def _ask(asking: Asking, name: str, signature: inspect.Signature) -> inspect.Sig
 
 
 def make_function(tool: Mapping[str, Any], session: Session | SyncSession, run: AgentRun) -> Callable[..., Any]:
-    """A retrieval tool as a function that frameworks can read the schema of."""
+    """Make a retrieval tool into a function from which frameworks can read the schema."""
     name, described = tool["name"], _describe_parameters(tool["parameters"])
 
     async def ask(**args: Any) -> Any:

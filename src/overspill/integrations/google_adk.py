@@ -33,7 +33,7 @@ except ModuleNotFoundError as error:
 
 
 _MAX_THREADS = 40  # of blocking tools that run at the same time
-_OF_ADK = frozenset({"transfer_to_agent", "set_model_response", "finish_task"})  # which its instructions tell the model to call
+_OF_ADK = frozenset({"transfer_to_agent", "set_model_response", "finish_task"})  # ADK instructs the model to call these directly
 
 
 class OverspillPlugin(BasePlugin):
@@ -88,14 +88,14 @@ class OverspillPlugin(BasePlugin):
             llm_request.contents.append(types.Content(role="user", parts=[types.Part(text=notice)]))
 
     def _ask(self, config: Any) -> None:
-        """Shows the model schemas with `looking_for`, if tools take it."""
+        """Add `looking_for` to the schemas that the model sees, for tools that take it."""
         if self._sessions.options.session_settings.intent == "ask":
             for tool in config.tools or ():
                 if declared := getattr(tool, "function_declarations", None):
                     tool.function_declarations = [widen_declaration(each, self._sessions.asking.widen) for each in declared]
 
     def _find_search(self, run: AgentRun, context: Any) -> Searching:
-        """Agents of a run have different tools, and so have the users of an agent."""
+        """Find the search of one agent in one run, because agents and users have different tools."""
         searches = self._searches.setdefault(run, {})
         return searches.setdefault(context.agent_name, self._sessions.searches.begin())
 
@@ -120,7 +120,7 @@ class OverspillPlugin(BasePlugin):
 
 
 def _name_request(context: Any) -> tuple[str, str]:
-    """Agents that run side by side ask their models at the same time."""
+    """Return a key for a request, which names the agent too: agents of a run may ask their models at the same time."""
     return context.invocation_id, context.agent_name
 
 
@@ -134,7 +134,7 @@ class _RetrievalTool(BaseTool):
 
 
 def _wrap(tool: BaseTool, run: AgentRun, search: Searching) -> BaseTool:
-    """A copy, so that callbacks still see a tool of the same type. ADK's callbacks and confirmations stay around the call."""
+    """Wrap a copy of the tool, so that callbacks still see a tool of the same type. ADK's confirmations stay around the call."""
     wrapped = copy.copy(tool)
     wrapped.run_async = partial(_run_tool, tool, run, search)
     return wrapped
@@ -149,7 +149,7 @@ async def _run_tool(tool: BaseTool, run: AgentRun, search: Searching, *, args: d
 
     id, said = tool_context.function_call_id or "", partial(_read_messages, tool_context.session)
     reply = await run.call(tool.name, args, call, id=id, messages=said, search=search)
-    if isinstance(failed := reply.value, dict) and "error" in failed:  # as ADK answers if arguments are missing
+    if isinstance(failed := reply.value, dict) and "error" in failed:  # ADK answers like this if arguments are missing
         why = await to_thread.run_sync(search.explain, tool.name, args, failed["error"])
         return {**failed, "error": why} if why else failed
     if reply.passed or not _is_mcp_result(reply.original):
@@ -204,8 +204,8 @@ def read_schema(declared: Any) -> Any:
 
 
 def unfold_calls(content: Any, search: Searching) -> None:
-    """Calls of `call_tool` become calls of the tools themselves, as ADK stores, confirms and shows them. One that does not fit
-    stays, and is answered with the reason."""
+    """Turn calls of `call_tool` into calls of the tools themselves, which ADK stores, confirms and shows. A call that does not
+    fit is left as it is, and is answered with the reason."""
     for part in content.parts or ():
         with suppress(BadRequest):
             if (call := part.function_call) is not None and (found := search.read(call.name, call.args)) is not None:
@@ -213,7 +213,7 @@ def unfold_calls(content: Any, search: Searching) -> None:
 
 
 def fold_calls(content: Any, search: Searching) -> Any:
-    """What the model has called, as it has called it."""
+    """Turn calls of the tools back into the calls of `call_tool` that the model made."""
 
     def fold(part: Any) -> Any:
         if (call := part.function_call) is not None and call.name in search.hidden:
@@ -227,14 +227,14 @@ def fold_calls(content: Any, search: Searching) -> Any:
 
 
 def widen_declaration(declared: Any, widen: Callable[..., Any]) -> Any:
-    """ADK describes arguments as JSON Schema, or as a `Schema` of the API, or leaves them out if the tool takes none."""
+    """Add `looking_for` to a declaration. ADK describes arguments as JSON Schema, as a `Schema` of the API, or not at all."""
     if (schema := declared.parameters_json_schema) is not None:
         return declared.model_copy(update={"parameters_json_schema": widen(declared.name, schema)})
     known = declared.parameters or types.Schema(type=types.Type.OBJECT)
     own = known.properties or {}
     described = {"type": "object", "properties": {name: {} for name in own}, "required": list(known.required or ())}
     added = widen(declared.name, described)["properties"].get(LOOKING_FOR)
-    if not added:  # one of the tool's own is empty above
+    if not added:  # empty if the tool has an argument with this name itself
         return declared
     ours = types.Schema(type=types.Type.STRING, description=added["description"])
     return declared.model_copy(update={"parameters": known.model_copy(update={"properties": {**own, LOOKING_FOR: ours}})})

@@ -28,7 +28,7 @@ except ModuleNotFoundError as error:
     raise MissingFramework("langchain", "langchain>=1.0") from error
 
 
-_MAX_RESUMED_RUNS = 1_000  # that have not ended, or failed
+_MAX_RESUMED_RUNS = 1_000  # that have not ended, or have failed
 
 
 class OverspillState(AgentState):
@@ -106,7 +106,7 @@ class OverspillMiddleware(AgentMiddleware):
         return write_result(await run.call(call["name"], call["args"], tool, id=call["id"] or "", messages=said), given)
 
     def _ask(self, request: ModelRequest, run: AgentRun) -> ModelRequest:
-        """Shows the model schemas with `looking_for`, if tools take it, and fewer tools, if it can search for them."""
+        """Show the model schemas with `looking_for`, for tools that take it, and fewer tools, if it can search for them."""
         chosen = self._choose(request.tools, run)
         return request.override(tools=[*map(self._show, chosen)]) if self._does_ask or run.searching.is_on else request
 
@@ -117,7 +117,7 @@ class OverspillMiddleware(AgentMiddleware):
         return run.searching.choose(tools, self._own_names, read_schema, may_hide=lambda tool: not isinstance(tool, dict))
 
     def _unwrap(self, request: ToolCallRequest, run: AgentRun) -> ToolCallRequest | ToolMessage:
-        """The call of the tool that a call of `call_tool` is for."""
+        """Turn a call of `call_tool` into a call of the tool that it names, or into an answer if it cannot be read."""
         call, search = request.tool_call, run.searching
         if call["name"] == search.call_tool and not search.is_decided:  # another process made the request that was interrupted
             self._choose(request.runtime.tools, run)
@@ -138,7 +138,7 @@ class OverspillMiddleware(AgentMiddleware):
         return tool if schema is function["parameters"] else {**shown, "function": {**function, "parameters": schema}}
 
     def _find_run(self, state: Any, runtime: Any) -> AgentRun:
-        """A run that LangGraph resumed after an interrupt begins here."""
+        """Find the run, or begin one if LangGraph has resumed the conversation after an interrupt."""
         return state.get("overspill_run") or self._runs.resume(_thread_of(runtime))
 
     def _end(self, state: Any, runtime: Any) -> AgentRun:
@@ -165,14 +165,14 @@ def _tokens_of(response: Any) -> int | None:
 
 
 def _complete(request: ModelRequest, lines: Lines, notice: str) -> ModelRequest:
-    """With old results replaced, and what the model has to know now at the end."""
+    """Return the request with old results replaced, and with the notice at the end."""
     if not lines and not notice:
         return request
     return request.override(messages=[*replace_results(request.messages, lines), *([HumanMessage(notice)] if notice else [])])
 
 
 def _with_arguments(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallRequest:
-    """The request itself if no stored output was filled in: copying it takes longer than all else here."""
+    """Return the request with these arguments. If they are the same, it is not copied, which would take most of the time."""
     return request if args == request.tool_call["args"] else request.override(tool_call={**request.tool_call, "args": args})
 
 
@@ -196,7 +196,7 @@ def read_said(messages: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def _find_message(result: Any, id: str | None) -> ToolMessage | None:
-    """The answer in a tool's result. A tool may return it inside a command that updates the state as well."""
+    """Find the answer in a tool's result. A tool may return it inside a command that also updates the state."""
     if isinstance(result, Command) and isinstance(result.update, dict):
         answers = [each for each in result.update.get("messages", ()) if isinstance(each, ToolMessage)]
         return next((each for each in answers if each.tool_call_id == id), None)
@@ -212,8 +212,8 @@ def read_result(result: Any, id: str | None) -> Output:
 
 
 def write_result(reply: Reply, call: Any) -> Any:
-    """With the name that the model used, which providers compare."""
-    if reply.passed and not isinstance(reply.value, str):  # as the search for tools answers
+    """Make the message for a call. It has the name that the model used, because providers compare it."""
+    if reply.passed and not isinstance(reply.value, str):  # the search for tools answers with a string
         is_named = not isinstance(reply.value, ToolMessage) or reply.value.name == call["name"]
         return reply.value if is_named else reply.value.model_copy(update={"name": call["name"]})
     is_text = all(isinstance(block, dict) and block.get("type") == "text" for block in reply.content)

@@ -17,7 +17,7 @@ from overspill.integrations.sessions import AgentRun
 
 
 class Said(Struct, frozen=True):
-    """Anything that does not change, such as a result with an image in it."""
+    """A message that is never replaced, such as a result with an image in it."""
 
     role: Literal["user", "assistant"]
     text: str
@@ -56,7 +56,7 @@ def compact_sync(run: AgentRun, read: Entries) -> Lines:
 
 
 def _prepare(run: AgentRun, read: Entries) -> tuple[list[Entry], list[dict[str, Any]], dict[str, Any]]:
-    """The conversation, as entries and as messages, and what `Session.compact` takes; nothing if it has no results."""
+    """Return the conversation, as entries and as messages, and arguments of `Session.compact`. Empty if it has no results."""
     if run.options.compact is None:
         return [], [], {}
     if (window := run.window) is None:

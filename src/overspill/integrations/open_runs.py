@@ -14,7 +14,7 @@ _K = TypeVar("_K", bound=Hashable)
 
 
 class OpenRuns:
-    """One for each key, up to a limit. Above it, the one idle for longest is closed, and begins again when it calls."""
+    """A run for each key, up to a limit. Above it, the run that was idle for longest is closed, and begins anew when it calls."""
 
     def __init__(self, sessions: Sessions, limit: int) -> None:
         self._sessions, self._limit = sessions, limit
@@ -22,7 +22,7 @@ class OpenRuns:
         self._connections: dict[Hashable, WeakSet[AsyncExitStack]] = {}
 
     async def find(self, key: Hashable, conversation: str, connection: AsyncExitStack | None = None) -> AgentRun:
-        """The run ends with a connection that used it, even if that fails or is cancelled."""
+        """Find or begin a run. It ends with each connection that uses it, even if that fails or is cancelled."""
         if key not in self._runs:
             self._runs[key] = self._sessions.begin_run(conversation)
         self._runs.move_to_end(key)
@@ -41,8 +41,8 @@ class OpenRuns:
 
 
 class ResumableRuns:
-    """For a framework that does not say when a run fails or is interrupted, and may resume it later: the next run of the
-    conversation ends it. At most `limit` runs that were left open stay so, besides those that are busy."""
+    """For a framework that does not say when a run fails or is interrupted, and may resume it later: the next run of its
+    conversation ends it. At most `limit` runs stay open like this, not counting busy runs."""
 
     def __init__(self, sessions: Sessions, limit: int) -> None:
         self._sessions, self._limit = sessions, limit
@@ -69,16 +69,16 @@ class ResumableRuns:
             self._resumed[conversation] = interrupted or self._sessions.begin_run(conversation)
         self._resumed.move_to_end(conversation)
         while (idle := _find_idle(self._resumed, self._limit, conversation)) is not None:
-            self._resumed.pop(idle).drop()  # its session closes, and opens again if it was not over
+            self._resumed.pop(idle).drop()  # closes its session, which opens again if the run goes on
         return self._resumed[conversation]
 
     def end(self, conversation: str) -> AgentRun:
-        """The run that continued. Close it."""
+        """Return the run that was resumed and has ended now. The caller must close it."""
         return self._resumed.pop(conversation, None) or self._sessions.begin_run()
 
 
 def _find_idle(runs: OrderedDict[_K, AgentRun], limit: int, called: _K) -> _K | None:
-    """The run to close above the limit: the first that is not busy and was not just asked for."""
+    """Find a run to close if there are too many: the first that is not busy and was not just asked for."""
     if len(runs) <= limit:
         return None
     return next((key for key, run in list(runs.items()) if key != called and not run.is_busy), None)

@@ -61,7 +61,7 @@ class _Adapter:
         self._own_names = {tool["name"] for tool in self._definitions}
 
     def wrap(self, agent: Agent[Any]) -> Agent[Any]:
-        """Agents may hand off to each other in a circle."""
+        """Wrap an agent and those that it hands off to, each only once: agents may hand off to each other in a circle."""
         if id(agent) not in self._wrapped:
             answer = partial(self._answer, id(agent))
             own = [
@@ -76,16 +76,16 @@ class _Adapter:
         return self._wrapped[id(agent)]
 
     async def _list_mcp_tools(self, agent: Agent[Any], context: Any) -> list[Any]:
-        """The SDK asks the servers in each turn, and makes function tools of theirs."""
+        """Wrap the tools of the agent's servers. The SDK lists them in each turn, and makes them into function tools."""
         return [*map(self._wrap_tool, await agent.get_mcp_tools(context))]
 
     async def _list_tools(self, agent: int, list_all: Callable[[Any], Any], context: Any) -> list[Any]:
-        """Without those that the model searches for, or else without the search."""
+        """List the agent's tools, without those that the model searches for, or without the search if it is not used."""
         search, tools = self._find_search(agent, context), await list_all(context)
         return search.choose(tools, self._own_names, attrgetter("params_json_schema"), may_hide=_may_hide)
 
     def _find_search(self, agent: int, context: Any) -> Searching:
-        """Agents of a run have different tools, and so have the users of an agent."""
+        """Find the search of one agent in one run, because agents and users have different tools."""
         key = id(context.usage)
         if key not in self._searches:
             self._searches[key] = {}
@@ -98,7 +98,7 @@ class _Adapter:
 
         async def invoke(context: Any, arguments: str) -> Any:
             args = read_arguments(arguments)
-            if not isinstance(args, dict):  # the SDK says what is wrong with them
+            if not isinstance(args, dict):  # the SDK says what is wrong with the arguments
                 return await tool.on_invoke_tool(context, arguments)
 
             async def call(**given: Any) -> Output:
@@ -124,7 +124,7 @@ class _Adapter:
         return _to_result(reply, run.news())
 
     def _find_run(self, context: Any) -> AgentRun:
-        """Runs are told apart by the object that counts their usage: all calls of one run share it."""
+        """Find the run of a call, by the object that counts usage: all calls of a run share it."""
         key = id(context.usage)
         if key not in self._runs:
             self._runs[key] = self._sessions.begin_run(self._conversation(context))
@@ -155,7 +155,7 @@ class _Hooks(AgentHooks[Any]):
 async def _call_found(search: Searching, context: Any, name: str, args: dict[str, Any]) -> Any:
     try:
         result = await search.find(name).on_invoke_tool(context, json.dumps(args))
-    except ModelBehaviorError as problem:  # as the SDK says that arguments do not fit
+    except ModelBehaviorError as problem:  # the SDK raises it if arguments do not fit
         if not (why := await to_thread.run_sync(search.explain, name, args, problem)):
             raise
         return why
@@ -165,7 +165,7 @@ async def _call_found(search: Searching, context: Any, name: str, args: dict[str
 
 
 def _may_hide(tool: Any) -> bool:
-    """The SDK checks approvals and guardrails only for calls that the model makes itself, so such tools are offered directly."""
+    """Whether a tool may be searched for. The SDK checks approvals and guardrails only in calls that the model makes itself."""
     guards = isinstance(tool, FunctionTool) and (tool.needs_approval, tool.tool_input_guardrails, tool.tool_output_guardrails)
     return bool(guards) and not any(guards)
 
@@ -179,7 +179,7 @@ def _to_output(result: Any) -> Output:
 
 def _to_result(reply: Reply, news: str) -> Any:
     is_text = all(block_text(block) is not None for block in reply.content)
-    is_theirs = reply.passed and not isinstance(reply.value, str)  # which the search for tools is not
+    is_theirs = reply.passed and not isinstance(reply.value, str)  # the search for tools answers with a string
     result = reply.value[0] if is_theirs else reply.text if is_text else reply.content
     if not news:
         return result

@@ -61,14 +61,14 @@ class Options(Struct, frozen=True):
         return self.session.settings if isinstance(self.session, Session | SyncSession) else self.settings or Settings()
 
     def find_key(self, conversation: str) -> str:
-        """The key that all runs with the same session share. It is a hash, because a framework's ids may have any form."""
+        """Return the key that all runs with the same session share: a hash, because a framework's ids may have any form."""
         if isinstance(self.session, str):
             return self.session
         digest = hashlib.sha256(conversation.encode("utf-8", "surrogatepass")).hexdigest()
         return f"{self.framework}-{digest[:32]}" if conversation else ""
 
     def find_name(self, key: str) -> str:
-        """The name under which the session is kept, unless the settings say that it keeps nothing."""
+        """Return the name under which the session is kept; empty if the settings say that it keeps nothing."""
         is_kept = isinstance(self.session, str) or self.settings is None or self.settings.retention != "session"
         return key if is_kept else ""
 
@@ -80,7 +80,7 @@ class Options(Struct, frozen=True):
 
 
 class MissingFramework(ImportError):
-    """`needs`: what to install, as `pip` takes it."""
+    """The framework is not installed. `needs`: what to install, as `pip` takes it."""
 
     def __init__(self, adapter: str, needs: str) -> None:
         super().__init__(f"overspill.integrations.{adapter} needs the package {needs}. Install it: `pip install '{needs}'`.")
@@ -92,7 +92,7 @@ class Asking:
         self._asked: dict[str, bool] = {}
 
     def widen(self, name: str, schema: Mapping[str, Any], *, strict: object = None) -> Mapping[str, Any]:
-        """The schema to show to the model. Two tools with the same name get the argument either both or not at all."""
+        """Return the schema to show to the model. If two tools have the same name, both get the argument or none does."""
         is_asked = asks(self._settings.for_tool(name), schema, strict=strict) and self._asked.get(name, True)
         self._asked[name] = is_asked
         return add_argument(schema) if is_asked else schema
@@ -101,10 +101,10 @@ class Asking:
         return name in self._asked
 
     def put_back(self, name: str, args: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Arguments that the framework has checked, with what the model is looking for again."""
+        """Put what the model is looking for back into arguments that the framework has checked."""
         _, said = self.take_off(name, given)
         return {**args, LOOKING_FOR: said} if said else args
 
     def take_off(self, name: str, args: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
-        """The tool's own arguments, and what the model is looking for. A tool without this argument gets all of them."""
+        """Return the tool's own arguments, and what the model is looking for. Without our argument, all of them are its own."""
         return take_off(args) if LOOKING_FOR in args and self._asked.get(name) else (args, "")

@@ -85,9 +85,9 @@ class Overspill(AbstractCapability[Any]):
         return replace(request_context, messages=_add_notice(request_context.messages, notice)) if notice else request_context
 
     def _hide(self, request: Any) -> Any:
-        """The request without the tools that the model searches for, or else without the search."""
+        """Return the request without the tools that the model searches for, or without the search if it is not used."""
         search, given = self._own_run.searching, request.model_request_parameters
-        # A tool that waits for approval, or runs elsewhere, has to be called by the model itself.
+        # Only the model itself can call a tool that waits for approval or runs elsewhere.
         schema = attrgetter("parameters_json_schema")
         shown = search.choose(given.function_tools, self._own_names, schema, may_hide=lambda tool: tool.kind == "function")
         return replace(request, model_request_parameters=replace(given, function_tools=shown)) if search.is_on else request
@@ -107,7 +107,7 @@ class Overspill(AbstractCapability[Any]):
         return shown
 
     async def before_tool_validate(self, ctx: RunContext[Any], *, call: Any, tool_def: Any, args: Any) -> Any:
-        """What the model is looking for is not an argument of the tool."""
+        """Take off what the model is looking for, which is not an argument of the tool."""
         given = read_arguments(args)
         own, said = self._sessions.asking.take_off(call.tool_name, given if isinstance(given, dict) else {})
         return own if said else args
@@ -119,7 +119,7 @@ class Overspill(AbstractCapability[Any]):
         except BadRequest as problem:
             return str(problem)
         if found is not None and ctx.tool_manager is not None:
-            try:  # this is called again, for the tool itself
+            try:  # this calls our method again, for the tool itself
                 return await ctx.tool_manager.handle_call(ToolCallPart(*found, tool_call_id=call.tool_call_id))
             except ToolRetryError as problem:
                 if not (why := await to_thread.run_sync(search.explain, *found, _show(problem.tool_retry))):
@@ -148,7 +148,7 @@ async def _refuse(**args: Any) -> str:
 
 
 def _add_notice(messages: Sequence[ModelMessage], notice: str) -> list[ModelMessage]:
-    """After the results of the last request, and not stored."""
+    """Add a notice after the results of the last request, in copies, so that it is not stored."""
     *earlier, last = messages
     if isinstance(last, ModelRequest):
         return [*earlier, replace(last, parts=[*last.parts, UserPromptPart(notice)])]
@@ -167,7 +167,7 @@ def _read_messages(messages: Sequence[ModelMessage]) -> list[dict[str, Any]]:
 
 
 def _to_output(result: Any) -> Output:
-    """Images and other files stay in their places. Everything else counts as the text that the model would get of it."""
+    """Read a tool's result. Images and other files stay in their places. All else becomes the text that the model would see."""
     value = result.return_value if isinstance(result, ToolReturn) else result
     items = value if isinstance(value, list | tuple) and any(map(is_multi_modal_content, value)) else [value]
     blocks: list[dict[str, Any]] = []
@@ -181,7 +181,7 @@ def _to_output(result: Any) -> Output:
 
 
 def _to_result(reply: Reply) -> Any:
-    if reply.passed and not isinstance(reply.value, str):  # as the search for tools answers
+    if reply.passed and not isinstance(reply.value, str):  # the search for tools answers with a string
         return reply.value[0]  # in a tuple, because a tool may return None
     files = [block["item"] for block in reply.content if block.get("type") == "file"]
     value: Any = [reply.text, *files] if files else reply.text
@@ -190,7 +190,7 @@ def _to_result(reply: Reply) -> Any:
 
 
 def read_conversation(messages: Sequence[ModelMessage]) -> Iterator[Entry]:
-    """Only plain results can be replaced: Pydantic AI reads the results of its tools again."""
+    """Read the conversation. Only plain results can be replaced, because Pydantic AI reads the results of its own tools again."""
     for index, message in enumerate(messages):
         for number, part in enumerate(message.parts):
             if isinstance(part, ToolCallPart):

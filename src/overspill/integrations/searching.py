@@ -26,7 +26,7 @@ class Searches:
         self._open: WeakValueDictionary[bytes, HostToolSearch] = WeakValueDictionary()
 
     def begin(self) -> Searching:
-        """For one agent in one conversation or run: others have other tools."""
+        """Begin the search of one agent in one conversation or run, because others have other tools."""
         return Searching(self)
 
     def define(self) -> list[dict[str, Any]]:
@@ -70,7 +70,7 @@ class Searching:
         name: Callable[[_T], str] = lambda tool: field(tool, "name"),
         may_hide: Callable[[_T], bool] = lambda tool: True,
     ) -> list[_T]:
-        """Those that the model is shown of what this agent or run has now. `own`: tools that stay, such as the search."""
+        """Choose which tools of this agent or run to show to the model. `own`: our own tools, such as the search."""
         if not self.is_on:
             return [*offered]
         self._here = {name(each): each for each in offered if name(each) not in own and may_hide(each)}
@@ -86,7 +86,7 @@ class Searching:
         return [each for each in offered if name(each) not in out]
 
     def find(self, name: str) -> Any:
-        """The framework's tool that `read` has named."""
+        """Return the framework's tool that `read` has named."""
         return self._here[name]
 
     def find_answer(self, name: str) -> Callable[..., Output] | None:
@@ -95,7 +95,7 @@ class Searching:
 
         def answer(**args: Any) -> Output:
             try:
-                self.read(name, args)  # a tool that is there, an adapter has called instead
+                self.read(name, args)  # adapters call tools that exist themselves, so this is only for the error
             except BadRequest as problem:
                 return Output([text_block(str(problem))], is_error=True)
             return self._now.answer(self._own[name], args, self._here.keys())
@@ -103,11 +103,11 @@ class Searching:
         return answer
 
     def read(self, name: str, args: object) -> tuple[str, dict[str, Any]] | None:
-        """The tool that this call is for if it calls `call_tool`, and its arguments."""
+        """Return the tool and the arguments that a call of `call_tool` names; None for other calls."""
         return self._now.read(args, self._here.keys()) if self.is_on and name == self.call_tool else None
 
     def explain(self, name: str, args: Any, said: object) -> str:
-        """If a call failed because of its arguments: what it said, and what is wrong with them. Otherwise empty."""
+        """Explain a call that failed because of its arguments: what it said, and what is wrong with them. Else empty."""
         why = self._now.explain(name, args) if name in self.hidden else ""
         return f"{said}\n{why}" if why else ""
 
@@ -116,5 +116,5 @@ class Searching:
 
     @property
     def _now(self) -> HostToolSearch:
-        """Without tools in a run that goes on with a call from before it."""
+        """The search; it has no tools if a run continues a call from an earlier run."""
         return self._search or self._searches.open([], [])

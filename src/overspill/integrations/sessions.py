@@ -43,7 +43,7 @@ class Sessions:
     """
 
     def __init__(self, options: Options, *, misfit: type[Exception] = Unwritable) -> None:
-        """`misfit`: what the framework raises if arguments do not fit, unless it answers such a call itself."""
+        """`misfit`: the exception by which the framework says that arguments do not fit, if it raises any."""
         self.options, self.misfit = options, misfit
         self.asking = Asking(options.session_settings)
         given = options.session
@@ -56,7 +56,7 @@ class Sessions:
         return AgentRun(_Hold(self, conversation))
 
     def define_tools(self) -> list[dict[str, Any]]:
-        """The retrieval tools. They are the same for every run, so an adapter can offer them before one begins."""
+        """Define the retrieval tools. They are the same for every run, so an adapter can offer them before a run begins."""
         given = self.options.session
         if isinstance(given, Session | SyncSession):
             return [*self.searches.define(), *given.tools()]
@@ -112,7 +112,7 @@ class _Hold:
         if isinstance(self._given, SyncSession):
             raise BadRequest("This run is async, and `session` is a SyncSession. Give it a Session.")
         if self._opened is not None and self._opened.session is not None:
-            return self._opened.session  # it says itself if this is not its event loop
+            return self._opened.session  # the session itself raises if this is not its event loop
         opened = self._hold(find_loop(), anyio.Lock)
         async with opened.lock:
             if opened.session is None:
@@ -159,7 +159,7 @@ class _Hold:
 
     @contextmanager
     def _letting_go(self, opened: _Opened[Any]) -> Generator[Any]:
-        """Yield the session if this is its last holder, who closes it. Hold the lock, or two that leave together both miss it."""
+        """Yield the session if this is its last holder, who closes it. Hold the lock, or two that leave at once miss it."""
         session = None
         if opened.holders == 1:
             session, opened.session = opened.session, None
@@ -173,11 +173,11 @@ class _Hold:
         if self._opened is None:
             return
         if isinstance(self.loop, asyncio.AbstractEventLoop) and not is_closed(self.loop):
-            with suppress(RuntimeError):  # it ends just now, and its session's tasks with it
+            with suppress(RuntimeError):  # the loop ends just now, and the session's tasks with it
                 asyncio.run_coroutine_threadsafe(self.close(), self.loop)
         else:
             work = self.close_sync if self.loop is None else lambda: anyio.run(self.close)
-            with suppress(RuntimeError):  # the program ends, and what its sessions leave is removed by the next
+            with suppress(RuntimeError):  # the program is ending, and the next one removes what its sessions leave
                 threading.Thread(target=work).start()
 
 
@@ -205,7 +205,7 @@ class AgentRun:
     ) -> Reply:
         """Run a tool, or answer a call of a retrieval tool. Raises what a tool raises, as the framework expects.
 
-        `search`: that of the agent, if a run has several.
+        `search`: the agent's search, if a run has several agents.
         """
         search = search or self.searching
         with self._note_call():
@@ -226,7 +226,7 @@ class AgentRun:
             return self.searching.complete(reply, name, args)
 
     def _pass(self, session: Any, name: str, args: Mapping[str, Any], tool: Tool, id: str, messages: Messages) -> Any:
-        """The reply of a `SyncSession`, or of a `Session` what to wait for."""
+        """Return the reply of a `SyncSession`, or an awaitable for the reply of a `Session`."""
         if session.owns(name):
             return session.invoke(name, args, id=id)
         args, said = self._hold.asking.take_off(name, args)
@@ -247,13 +247,13 @@ class AgentRun:
 
     @property
     def is_busy(self) -> bool:
-        """Whether it answers a call, or a tool of it runs in the background."""
+        """Whether the run is answering a call, or one of its tools runs in the background."""
         session = self._hold.session
         if self._calls or session is None or is_closed(self._hold.loop):
             return bool(self._calls)
         try:
             return bool(session.running())
-        except OverspillError:  # it has just been closed
+        except OverspillError:  # the session has just been closed
             return False
 
     @property
@@ -264,12 +264,12 @@ class AgentRun:
         return self._hold.window if budget is None else budget.window
 
     def notice(self) -> str:
-        """What to show the model with the next request, and to keep out of the conversation."""
+        """Return what to show the model with the next request, and to keep out of the conversation."""
         session = self._hold.session
         return "" if session is None else session.notice()
 
     def news(self) -> str:
-        """The same for frameworks that have no place for a notice: what has finished since the last call of this."""
+        """Return which slow tools have finished since this was last called, for frameworks without a place for a notice."""
         session = self._hold.session
         return "" if session is None else session.news()
 
@@ -288,7 +288,7 @@ class AgentRun:
 
     @property
     def is_here(self) -> bool:
-        """Whether its session, if it is open, can be used from this event loop."""
+        """Whether the run's session, if it is open, can be used from this event loop."""
         return self._hold.loop in (None, find_loop())
 
 

@@ -35,7 +35,7 @@ except ModuleNotFoundError as error:
 
 
 _END = object()
-_MAX_SECS_TO_END = 1.0  # for a call that was abandoned
+_MAX_SECS_TO_END = 1.0  # to wait for the end of a call that was abandoned
 _BEFORE_OTHER_HOOKS = HookOrder.SDK_FIRST - 1
 
 
@@ -90,7 +90,7 @@ class OverspillPlugin(Plugin):
             return context
         found.settle = found.run.begin_request(getattr(context.model, "context_window_limit", None))
         asked = [self._ask(spec) for spec in context.tool_specs]
-        stay = {*self._own_names, *context.agent.tool_registry.dynamic_tools}  # such as the one for a structured output
+        stay = {*self._own_names, *context.agent.tool_registry.dynamic_tools}  # such as the tool for a structured output
         context = context.replace(
             tool_specs=self._searches[context.agent].choose(asked, stay, lambda spec: spec["inputSchema"].get("json"))
         )
@@ -116,7 +116,7 @@ class OverspillPlugin(Plugin):
             found.settle(used.get("totalTokens"))
 
     def _unwrap(self, event: BeforeToolCallEvent) -> None:
-        """A call of `call_tool` becomes one of the tool itself, also for the hooks that come after this."""
+        """Turn a call of `call_tool` into a call of the tool itself, also for the hooks that run after this one."""
         if _find_run(event) is None:
             return
         called, tools = event.tool_use, event.agent.tool_registry
@@ -250,7 +250,7 @@ def read_said(agent: Any) -> list[dict[str, Any]]:
 
 
 def read_result(event: ToolResultEvent) -> Output:
-    """Blocks that are neither text nor JSON pass as what they are."""
+    """Read a tool's result. Blocks that are neither text nor JSON pass unchanged."""
     blocks: list[dict[str, Any]] = []
     for block in event.tool_result["content"]:
         text = read_text(block)
