@@ -104,7 +104,7 @@ def _split(text: str, name: str) -> tuple[dict[str, Any], str]:
     end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip() == _FENCE), None)
     if end is None:
         raise SettingsError(f"The frontmatter of {name} is not closed. Add a line {_FENCE} below its keys.")
-    # Empty lines replace what is above, so that errors have the line number of the file.
+    # Put empty lines in place of what is above, so that line numbers in errors are those of the file.
     above = len(text.splitlines()) - len(lines) + 1
     parsed = parse_yaml("\n" * above + "\n".join(lines[1:end]), f"The frontmatter of {name}")
     if parsed is not None and not isinstance(parsed, dict):
@@ -125,7 +125,7 @@ def _check(key: str, value: object, name: str) -> object:
 
 
 def _resolve_beside(key: str, value: object, folder: Path) -> object:
-    """A path of a script is relative to the agent file, not to the working directory."""
+    """Resolve the path of a script, which is relative to the agent file, not to the working directory."""
     match by_spelling(Settings)[key].name if key in by_spelling(Settings) else "":
         case "models" if isinstance(value, list):
             return [_resolve_script(model, folder) for model in cast("list[object]", value)]
@@ -207,7 +207,7 @@ def _load(path: Path, sources: Sources, callers: list[Path], models: Sequence[st
 
 
 def _complete_settings(loaded: Loaded) -> Settings:
-    """Unless a setting or preset differs, ask the model what it is looking for, and count tokens with its vocabulary if known."""
+    """Unless settings differ, make the model say what it is looking for, and count tokens with its vocabulary if known."""
     settings = loaded.settings
     values = dict(flatten(Settings, settings))
     if loaded.origins["intent"] == "default":

@@ -48,7 +48,7 @@ def final_report(format: str, json_schema: Mapping[str, Any] | None) -> dict[str
 
 
 def batch(tools: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Built from the tools of the turn. Their parameters are not repeated, which would use twice the context."""
+    """Define the batch tool for the tools of a turn. Does not repeat their parameters, which would use twice the context."""
     names = [tool["name"] for tool in tools]
     entry = describe_object(
         ["id", "tool", "parameters"],

@@ -53,7 +53,7 @@ class RunRecord(Struct):
     answers: dict[tuple[int, str], str] = {}
     warnings: list[str] = []
     own_threads: list[str] = []
-    """Tools that could not be interrupted. Their threads are still running."""
+    """Names of tools that could not be interrupted. Their threads are still running."""
     below: list[RunRecord] = []
 
     @property
@@ -69,7 +69,7 @@ class RunRecord(Struct):
 
     @property
     def accounting(self) -> list[dict[str, Any]]:
-        """Ordered by time, each entry with its agent and session."""
+        """All accounting entries in order of time, each with its agent and session."""
         own = [{**entry, "agent": self.agent, "session": self.session} for entry in self.own_accounting]
         below = [entry for record in self.below for entry in record.accounting]
         return sorted(own + below, key=lambda entry: entry["timestamp"])
@@ -86,7 +86,7 @@ def snapshot(record: RunRecord) -> dict[str, Any]:
 
 
 def write_snapshot(path: Path, record: RunRecord) -> None:
-    """Gzipped JSON, readable by you only, written whole or not at all."""
+    """Write gzipped JSON that only you can read. The file is written whole or not at all."""
     data = gzip.compress(dumps(snapshot(record)))
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
@@ -116,7 +116,7 @@ def may_replace(path: Path) -> bool:
 
 
 def append_accounting(path: Path, record: RunRecord) -> None:
-    """One JSON object per line, after what the file already holds."""
+    """Append each entry as a line with a JSON object to what the file already holds."""
     lines = b"".join(dumps(entry) + b"\n" for entry in record.accounting)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)

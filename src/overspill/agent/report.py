@@ -37,7 +37,7 @@ class Report(Struct, frozen=True):
 
 
 class ReportCheck:
-    """Recognizes and checks the reports of one run. The report accepted last counts."""
+    """Recognizes and checks the reports of one run. The last report that was accepted counts."""
 
     def __init__(self, output: OutputKeys) -> None:
         self.nonce = wrapper.new_nonce()
@@ -63,7 +63,7 @@ class ReportCheck:
         return response
 
     def submit(self, args: Mapping[str, Any]) -> None:
-        """Blocks while it checks the report. Raises BadRequest with what is wrong."""
+        """Check and accept a report. Blocks. Raises BadRequest with what is wrong."""
         given: object = args.get("content")
         said = args.get(_SOURCE_KEY)
         source: Source = said if said in ("wrapper", "text") else "tool"

@@ -56,7 +56,7 @@ class ToolRouter(Struct, eq=False):
     _is_final: bool = False
     _is_report_alone: bool = True
     _quota: dict[str, int] = {}
-    """How many tool calls each call of this turn may make; a batch makes several."""
+    """By id of each call of this turn, how many tool calls it may make; a batch makes several."""
 
     def __post_init__(self) -> None:
         self.session.offer_to_programs(self.list_for_programs)
@@ -85,20 +85,20 @@ class ToolRouter(Struct, eq=False):
     async def run_calls(
         self, calls: Sequence[ToolCall], model: str | None, messages: Sequence[Message] = ()
     ) -> Sequence[Message]:
-        """`model` made the calls and also extracts for them, unless another one is configured. `messages` led to the calls."""
+        """Run calls of `model`, which also extracts for them unless another model is configured. `messages` led to the calls."""
         self._is_report_alone = all(call.name in (STATUS, REPORT) for call in calls)
         self._quota = self._share_quota(calls)
         replies = await self.session.turn(calls, model=model, answer=self._answer, messages=messages)
         self.guard.count_replies(replies)
         for call, reply in zip(calls, replies, strict=True):
-            self.answers[self.turn, call.id] = reply.text  # a turn that waited has the output in place of its id
+            self.answers[self.turn, call.id] = reply.text  # if the turn waited, this is the output of a job and not its id
         return [
             Message("tool", _render_reply(reply), call_id=call.id, is_error=reply.is_error)
             for call, reply in zip(calls, replies, strict=True)
         ]
 
     def find_problem(self, call: ToolCall) -> str:
-        """Why a call cannot run; empty if it can. Until the final turn, retrieval tools work even when they are not offered."""
+        """Return why a call cannot run; empty if it can. Before the final turn, retrieval tools work even if not offered."""
         if self._is_final and call.name != REPORT:
             return wording.FINAL_TURN
         is_retrieval = self.session.owns(call.name)
@@ -160,8 +160,8 @@ class ToolRouter(Struct, eq=False):
         return asks(self.session.settings.for_tool(offer.name, offer.server), offer.parameters)
 
     async def _batch(self, call: ToolCall, started: float) -> Reply:
-        """Run its calls in parallel; one JSON object holds all their results. A mistake in one call becomes the result of that
-        call, and for one that went to the background, the result says how to get its output."""
+        """Run a batch's calls in parallel, and return all results in one JSON object. A mistake in a call becomes the result of
+        that call. If a call went to the background, its result says how to get the output."""
         try:
             batch = msgspec.convert(dict(call.args), _Batch)
         except msgspec.ValidationError as error:
@@ -194,7 +194,7 @@ class ToolRouter(Struct, eq=False):
         return msgspec.structs.replace(reply, fits=reply.fits and all(each.fits for each in replies), new=has_news)
 
     def _share_quota(self, calls: Sequence[ToolCall]) -> dict[str, int]:
-        """Assigned in the order of the calls, not in the order in which they start."""
+        """Share the limit on calls among the calls of a turn, in their order and not in the order in which they start."""
         left = self.session.settings.max_tool_calls_per_turn
         quota: dict[str, int] = {}
         for call in calls:

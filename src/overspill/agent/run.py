@@ -56,7 +56,7 @@ async def run_agent(
     environ: Mapping[str, str] | None = None,
     observers: Observers = (),
 ) -> RunRecord:
-    """Raises SettingsError if the agent cannot start. Later failures are in the outcome of the record.
+    """Run an agent. Raises SettingsError if it cannot start. Later failures are in the outcome of the record.
 
     `functions` are offered to this agent in addition to those it names: the functions themselves, or `module:function`. `models`
     maps targets to models; other targets go to their provider or to `endpoints`. `environ` is the environment of the MCP
@@ -77,7 +77,7 @@ async def run_agent(
 
 
 def _list_values(servers: Mapping[str, Any]) -> dict[str, str]:
-    """The variables and headers of server entries, by name."""
+    """Return the values of variables and headers in server entries, by name."""
     found: dict[str, str] = {}
     for entry in servers.values():
         parts = [cast("dict[str, Any]", entry).get(part) for part in ("env", "headers")] if isinstance(entry, dict) else []
@@ -152,7 +152,7 @@ async def _converse(turns: Turns, record: RunRecord, session: Session, control: 
 
 
 def _offer_agents(agent: Agent, record: RunRecord, session: Session, context: RunContext) -> dict[str, ProgramTool]:
-    """A call starts another run, and its report is the tool's output."""
+    """Make tools of the agents that this agent can call. A call starts another run, whose report is the tool's output."""
 
     async def run(tool: str, below: Agent, /, prompt: str) -> str | Output:
         child = RunRecord(below.name, below.file.name, prompt, now_ms())

@@ -49,10 +49,10 @@ def failure(text: str) -> Output:
 class Toolbox(Struct, frozen=True):
     functions: Mapping[str, ProgramTool]
     servers: Mapping[str, Mapping[str, ProgramTool]]
-    """By server, then by the tool's own name."""
+    """The tools by server, and then by the name that the server uses."""
 
     def of(self, agent: Agent, more: Iterable[str] = ()) -> dict[str, ProgramTool]:
-        """What this agent can call, by name. `more` are functions that its file does not name."""
+        """Return what this agent can call, by name. `more` are functions that its file does not name."""
         found: dict[str, ProgramTool] = {}
         for name, only in [*_wanted_tools(agent), *((each, None) for each in more)]:
             if name in self.functions:
@@ -180,7 +180,7 @@ def load_function(name: str, reference: FunctionReference, files: Files | None =
 
 
 def _import_function(name: str, reference: str, files: Files) -> Callable[..., Any]:
-    """A file is imported once, so that its functions share state."""
+    """Import a function. Each file is imported only once, so that its functions share state."""
     source, _, attribute = reference.rpartition(":") if isinstance(reference, str) else ("", "", "")  # pyright: ignore[reportUnnecessaryIsInstance]
     if not source or not attribute:
         raise SettingsError(f"The function {name} is {reference!r}. Write it as module:function or file.py:function.")
@@ -195,7 +195,7 @@ def _import_function(name: str, reference: str, files: Files) -> Callable[..., A
 
 
 def _build_arguments(name: str, function: Callable[..., Any]) -> type[Struct]:
-    """The parameters as a struct, which describes and checks them. Optional ones default to UNSET."""
+    """Make a struct of the parameters, which describes and checks them. Optional parameters default to UNSET."""
     try:
         parameters = inspect.signature(function).parameters.values()
         hints = get_type_hints(function)

@@ -70,7 +70,7 @@ class Turns:
             if self._control.is_stopping:
                 await self._session.stop()
             if self._control.is_stopping or self.turn == max_turns:
-                # The model cannot fetch them any more.
+                # Show the model all unread outputs now, because it can no longer fetch them.
                 for id, tool in self._find_unread().items():
                     self._handed_over.add(id)
                     self.messages.append(Message("user", wording.late_output(tool, id, await self._read_late_output(id))))
@@ -87,7 +87,7 @@ class Turns:
         )
 
     def _open_request(self, max_turns: int) -> tuple[Request, str]:
-        """The request of this turn, before its notice is added, and why the turn is final, if it is."""
+        """Return the request of this turn, without its notice, and why the turn is final, if it is."""
         final = wording.STOPPED if self._control.is_stopping else wording.LAST_TURN if self.turn == max_turns else ""
         request = self._request(final)
         self._guard.take(request)
@@ -145,7 +145,7 @@ class Turns:
         return await self._router.run_calls(calls, self._asking.model, [*self.messages, said])
 
     def _find_unread(self) -> dict[str, str]:
-        """The tools that have finished in the background and whose outputs the model has not read, by job id."""
+        """Return, by job id, the tools that have finished in the background and whose outputs the model has not read."""
         known = {job.id for job in self._session.running()} | self._handed_over
         jobs, retrieved = self._router.background.items(), self._session.counters.retrieved
         return {id: tool for id, tool in jobs if id not in known and handles.parse(id)[1] not in retrieved}
@@ -154,7 +154,7 @@ class Turns:
         return tuple(wording.describe_job(job.tool, job.id) for job in self._session.running())
 
     async def _read_late_output(self, id: str) -> str:
-        """The whole output. If it is too large, its beginning and what is missing; if the tool failed, the reason."""
+        """Return the output, or its beginning and what is missing if it is too large, or the reason if the tool failed."""
         whole = await self._session.invoke("get_tool_output", {"id": id, "mode": "raw"})
         if not whole.is_error or whole.text.startswith(tool_failure("")):
             return whole.text
