@@ -55,7 +55,7 @@ class Entrance:
         return f"{self.folder}/?{TOKEN}={self._token or ''}"
 
     def exchange(self, token: str) -> bool:
-        """Whether this is the token. From now on it is worthless."""
+        """Whether this is the token. After that, the token is worthless."""
         if self._token is None or not _are_equal(token, self._token):
             return False
         self._token = None
@@ -74,7 +74,7 @@ class Entrance:
 
 
 class ViewerGuard:
-    """Refuses a request before anything else looks at it. Only reading methods pass."""
+    """Refuses a request before anything else looks at it. Only GET and HEAD pass."""
 
     def __init__(self, app: ASGIApp, *, entrance: Entrance, hosts: Collection[str], port: int) -> None:
         self._app = app
@@ -103,31 +103,31 @@ class ViewerGuard:
         await (answer or self._app)(scope, receive, send_with_headers)
 
     def _answer(self, scope: Scope) -> Response | None:
-        """The answer to a request that may not pass, or that carries the token."""
+        """Answer a request that may not pass, or that carries the token. Returns None if the request may pass."""
         headers = Headers(scope=scope)
         if refusal := self._refuse(scope["method"], headers):
             return refusal
         try:
             query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True, max_num_fields=_MAX_FIELDS)
             token = query[TOKEN][0] if TOKEN in query else None
-        except ValueError:  # too many fields: no page of ours has so many
+        except ValueError:  # more fields than any page of ours has
             token = ""
         if token is None and self._entrance.knows(headers.getlist("cookie"), self._cookie_name):
             return None
-        # A used token gets nothing, even in the browser that used it: the link would otherwise work twice there.
+        # Refuse a used token even with the cookie: the link must not work twice, not even in the same browser.
         if token is not None and scope["path"] == f"{self._entrance.folder}/" and self._entrance.exchange(token):
             cookie = self._entrance.make_cookie(self._cookie_name)
             return RedirectResponse(f"{self._entrance.folder}/", 303, {"Set-Cookie": cookie})
         return PlainTextResponse(_NO_ENTRY, 403)
 
     def _refuse(self, method: str, headers: Headers) -> Response | None:
-        """Names are compared whole: any parser of their parts could be tricked."""
+        """Return a refusal, or None. Names are compared as whole strings, because a parser could be tricked."""
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
             return PlainTextResponse("The Host header does not name this page.", 421)
         if any(origin.lower() not in self._origins for origin in headers.getlist("origin")):
             return PlainTextResponse("The Origin header does not name this page.", 403)
-        # Following a link is allowed, such as one that a colleague sent: it opens a whole page.
+        # Following a link to a whole page is allowed, such as a link that a colleague sent.
         is_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not is_link:
             return PlainTextResponse("Other pages may link here, but not load anything from here.", 403)

@@ -22,7 +22,7 @@ from overspill.text.encoding import decode
 from overspill.view.records import SessionRecord, read_events
 
 MAX_OPEN_OUTPUTS = 8
-"""Kept open with their line positions, because a reader of an output usually reads on."""
+"""How many outputs stay open with their line positions, because whoever reads an output usually reads more of it."""
 MAX_REMEMBERED_OUTPUTS = 200_000
 """The most stored outputs in the sessions whose journals are cached. Other journals are read again."""
 MAX_QUOTES = 100
@@ -70,17 +70,17 @@ class Library:
         return ArchivedOutput(kept, record.label)
 
     def open(self, item: ArchivedOutput) -> StoredOutput:
-        """Shared between requests: do not close it. It is closed after the last read."""
+        """Open an output, which requests share: do not close it. It is closed after the last read."""
         kept = item.kept
         with self._lock:
             stored = self._open.get(kept.handle)
-            # Cached facts about an output that changed, such as where its lines are, have become wrong.
+            # If an output has changed, cached facts about it are wrong, such as where its lines are.
             if stored is None or stored.reader.is_removed or stored.reader.size != stored.view.bytes:
                 stored = self._open[kept.handle] = self._archive.open_unnoted(kept)
         return stored
 
     def read_reply(self, session: str, id: str, start: int) -> bytes:
-        """What a model was shown. Raises HandleError if the session has not recorded it, or it is gone."""
+        """Read what a model was shown. Raises HandleError if the session has not recorded it, or it is gone."""
         for event in self.events(self.session(session).session):
             for reply in find_replies(event):
                 if (reply.id, reply.start) == (id, start):
@@ -89,14 +89,14 @@ class Library:
         raise UnknownHandle(handles.handle(session, id))
 
     def verify(self, item: ArchivedOutput) -> Check:
-        """Check its size, its SHA-256 and every recorded quote, now."""
+        """Check an output's size, its SHA-256 and every recorded quote, without using cached results."""
         return next(self._archive.verify([item]), Check(item.kept, "it was removed"))
 
     def _read(self, label: ShelfLabel, lines: Iterator[bytes]) -> SessionRecord:
         record = self._records.pop(label.session, None) or SessionRecord(label)
         record.label = label
         self._records[label.session] = record
-        with suppress(HandleError, StoreError):  # the session ended while we looked; what was read stays true
+        with suppress(HandleError, StoreError):  # the session ended while we were reading, but what we have read is still true
             record.read(lines)
         while len(self._records) > 1 and sum(len(each.kept) for each in self._records.values()) > MAX_REMEMBERED_OUTPUTS:
             self._records.popitem(last=False)
@@ -118,7 +118,7 @@ class Citation(Struct, frozen=True):
     answers: tuple[str, ...]
     """The beginnings of the models' answers, from the journal."""
     retrieval: OutputRetrieved | None
-    """Has the question and the whole answer, if they are on record."""
+    """The retrieval with the question and the whole answer, if they are on record."""
     cost: float
     problem: str
     """What is wrong with the output itself, checked now: its size, its hash or a quote. Empty if nothing is."""
@@ -129,7 +129,7 @@ class Citation(Struct, frozen=True):
 
 
 def find_citation(library: Library, session: str, op: str) -> Citation:
-    """Raises HandleError if the session has no such extraction, or its output is gone."""
+    """Find an extraction and check its quotes. Raises HandleError if it does not exist, or its output is gone."""
     event, answers, cost = None, list[str](), 0.0
     found = list(library.events(session))
     for each in found:
@@ -151,7 +151,7 @@ def find_citation(library: Library, session: str, op: str) -> Citation:
     else:
         view = View(reader)
         for quote in event.quotes[:MAX_QUOTES]:
-            # A damaged journal may hold any place.
+            # A damaged journal may contain any positions.
             start, end = max(0, quote.start), min(max(0, quote.end), reader.size)
             shown = reader.read(start, min(end, start + _MAX_QUOTE_BYTES))
             is_sound = 0 <= quote.start <= quote.end <= reader.size and is_quoted(quote, reader)
@@ -165,7 +165,7 @@ def find_citation(library: Library, session: str, op: str) -> Citation:
 
 
 def find_answer(events: Iterable[Entry], op: str) -> OutputRetrieved | None:
-    """The retrieval that extracted. None if several asked the same tool about the same output at the same time."""
+    """Find the retrieval of an extraction. None if several asked the same tool about the same output at the same time."""
     waiting: list[OutputExtracted] = []
     for event in events:
         if isinstance(event, OutputExtracted):

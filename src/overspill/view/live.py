@@ -21,14 +21,14 @@ from overspill.record.events import Entry
 from overspill.view.library import Library
 
 POLL_SECONDS = 0.5
-"""Other processes show their changes only in journals, which are polled. A pause is at least ten times the last check."""
+"""How often to poll the journals of other processes. A pause is at least ten times as long as the last check took."""
 _BACK_OFF = 10
 _MAX_LISTENERS = 16
 _ALIVE_SECONDS = 15
 
 
 class Bell:
-    """For one open page, on the event loop that serves it."""
+    """Wakes one open page, on the event loop that serves it."""
 
     def __init__(self, session: str) -> None:
         self.session = session
@@ -48,7 +48,7 @@ class Bell:
 
 
 class LivePages:
-    """One for all open pages. Checks only while a page is open."""
+    """Serves the event streams of all open pages. Polls only while a page is open."""
 
     def __init__(self, library: Library, poll_seconds: float = POLL_SECONDS) -> None:
         self._bells: set[Bell] = set()
@@ -63,7 +63,7 @@ class LivePages:
 
     @contextmanager
     def hang(self, session: str) -> Generator[Bell]:
-        """For the pages of one session, or of all if it is empty."""
+        """Add a bell that rings for changes in one session, or in all sessions if `session` is empty."""
         bell = Bell(session)
         self._bells.add(bell)
         try:
@@ -72,7 +72,7 @@ class LivePages:
             self._bells.discard(bell)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Counts a stream from before it opens until after it has ended for any reason."""
+        """Serve a stream. It counts as open until it has ended for any reason."""
         if self._listeners >= _MAX_LISTENERS:
             refusal = PlainTextResponse("Too many pages are open for all of them to be kept up to date.", 503)
             await refusal(scope, receive, send)
@@ -105,7 +105,7 @@ class LivePages:
                 await bell.wait(self._poll_seconds - _BACK_OFF * took)
 
     def _look(self, session: str) -> object:
-        """A value that changes whenever something is written."""
+        """Return a value that changes whenever something is written."""
         try:
             records = [self._library.session(session)] if session else self._library.sessions()
         except OverspillError:  # the session has ended and was removed

@@ -64,7 +64,7 @@ class OutputPages:
         )
 
     def window(self, request: Request) -> Response:
-        """A single window, for scrolling a page."""
+        """Answer with a single window, for scrolling a page."""
         item, stored = self._open(request)
         if "hex" in request.query_params:
             return self._page(request, "_hex.html", kept=item.kept, rows=self._hex_window(request, stored.reader))
@@ -80,7 +80,7 @@ class OutputPages:
         )
 
     async def search(self, request: Request) -> Response:
-        """Hits, or an answer. If the question cannot be answered, the page says so in their place."""
+        """Answer with hits, or with an answer. If the question cannot be answered, the page says so instead."""
         words, way = read_words(request, "words"), WAYS.get(request.query_params.get("way", "grep"))
         if way is None:
             raise BadRequest(f"way must be one of: {', '.join(WAYS)}.")
@@ -103,13 +103,13 @@ class OutputPages:
         return self._page(request, template, kept=item.kept, found=found, way=way, words=words)
 
     async def citation(self, request: Request) -> Response:
-        """The quotes of an extraction, checked now. Reads the whole output, so it counts as a question."""
+        """Answer with the quotes of an extraction, after checking them. Reads the whole output, so it counts as a question."""
         session, op = request.path_params["session"], request.path_params["op"]
         found = await self._searches.run(lambda: find_citation(self._library, session, op))
         return self._showing.page("citation.html", found=found, kept=found.item.kept)
 
     def raw(self, request: Request) -> Response:
-        """The exact bytes, to save and not to show."""
+        """Answer with the exact bytes, which a browser saves and does not show."""
         item, stored = self._open(request)
         headers = {
             "Content-Disposition": f'attachment; filename="{item.kept.name}.bin"',
@@ -119,7 +119,7 @@ class OutputPages:
         return StreamingResponse(read_blocks(stored.reader), media_type="application/octet-stream", headers=headers)
 
     def image(self, request: Request) -> Response:
-        """Only formats that cannot hold a program, recognised by their bytes."""
+        """Answer with an image. Allows only formats that cannot contain a program, recognised by their bytes."""
         _, stored = self._open(request)
         if stored.reader.size > _MAX_IMAGE_BYTES:
             return PlainTextResponse("The image is too large to be shown. Download it.", 413)
@@ -129,7 +129,7 @@ class OutputPages:
         return Response(image.data, media_type=image.media_type, headers={"Content-Security-Policy": _LOCKED})
 
     def _recognise(self, stored: StoredOutput, text: ShownText) -> Kind:
-        """Once for each open output: it takes longer than the rest of a window."""
+        """Recognise the kind of an output once while it is open, because that takes longer than all else about a window."""
         if stored not in self._kinds:
             self._kinds[stored] = text.kind if text.is_text else LINES
         return self._kinds[stored]

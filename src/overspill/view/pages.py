@@ -41,7 +41,7 @@ STATES: dict[str, Callable[[SessionRecord], bool]] = {
     "running": lambda record: bool(record.running),
 }
 ListFacts: TypeAlias = Callable[[], Sequence[tuple[str, str]]]
-"""What runs beside the stored sessions. Called for each page that shows it."""
+"""Lists what else is running besides the stored sessions. Called for each page that shows it."""
 _GONE = "It is no longer stored: it was removed, or the session ended before it was stored."
 
 
@@ -77,7 +77,7 @@ def read_range(request: Request, name: str) -> Span | None:
 
 
 class AnswerPage:
-    """A part of a long list."""
+    """One page of a long list."""
 
     def __init__(self, total: int, number: int, size: int) -> None:
         self.total = total
@@ -92,7 +92,7 @@ class Showing:
 
     def __init__(self, root: str, library: Library) -> None:
         def show_visibly(value: Any) -> Any:
-            """No name, error or text can hide characters or reverse the direction of what follows."""
+            """Escape text, so that no name or error can hide characters or reverse the direction of what follows."""
             return escape_invisible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
         self._environment = Environment(
@@ -209,7 +209,7 @@ class ViewerPages:
 
 
 def _rebuild_reply(stored: StoredOutput) -> str:
-    """What today's defaults would show. Empty if the output is damaged, not plain text, or was stored by the host itself."""
+    """Return what today's defaults would show. Empty if the output is damaged, not plain text, or stored by the host itself."""
     kept = stored.kept
     if stored.damage or kept.media != "text" or kept.reason == "requested":
         return ""

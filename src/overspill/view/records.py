@@ -21,19 +21,19 @@ from overspill.types import Kept
 
 HOUR_MS = 60 * 60 * 1000
 MAX_TOOLS = 1_000
-"""Tools that are counted separately in one session. A server may invent a name for each call."""
+"""The most tools that are counted separately in one session. A server may invent a name for each call."""
 _OTHERS = "(other tools)"
 MAX_NAMES = 4
 """The most clients or servers in the title of a session."""
 MAX_HOURS = 72
 """The most hours that are plotted one by one. More are plotted by day."""
 MAX_POINTS = 2_000
-"""Points in a plot. With more steps, each point covers several."""
+"""The most points in a plot. If there are more steps, each point covers several steps."""
 N = TypeVar("N", int, str)
 
 
 def read_events(lines: Iterable[bytes]) -> Iterator[Entry]:
-    """The events of a journal. Those with a malformed id, which no session can have written, count as missing."""
+    """Yield the events of a journal. An event with a malformed id, which no session can have written, counts as missing."""
     for event in recorded.decode_events(lines):
         yield event if _is_sound(event) else recorded.EventsDropped(event.t, 1)
 
@@ -82,7 +82,7 @@ class Savings(Struct):
 
     @property
     def saved_tokens(self) -> int:
-        """Negative if outputs were shown more than once."""
+        """How many tokens were kept out of the context. Negative if outputs were shown more than once."""
         return self.kept_tokens - self.shown_tokens
 
 
@@ -106,7 +106,7 @@ class SessionRecord:
         """Lines of the journal that were read."""
 
     def read(self, lines: Iterable[bytes]) -> None:
-        """All lines of the journal from its beginning. Those that were read before are skipped."""
+        """Read the journal, given all its lines from the beginning. Lines that were read before are skipped."""
 
         def count(fresh: Iterable[bytes]) -> Iterator[bytes]:
             for line in fresh:
@@ -122,7 +122,7 @@ class SessionRecord:
 
     @property
     def title(self) -> str:
-        """The session's name. If it has none, or only its id, then its client, servers and beginning."""
+        """The session's name. If it has none, or only its id, the names of its clients and servers, and when it began."""
         if self.label.name and self.label.session not in self.label.name:
             return self.label.name
         known = (", ".join(self.clients), ", ".join(self.servers) or ", ".join(islice(self.tools, 3)))
@@ -130,7 +130,7 @@ class SessionRecord:
 
     @property
     def running(self) -> list[JobChanged]:
-        """Jobs that are queued or running, if the session is live; those of one that died will never end."""
+        """Jobs that are queued or running, if the session is live: the jobs of a session that died will never end."""
         unfinished = [job for job in self.jobs.values() if job.state in ("queued", "running")]
         return unfinished if self.label.live else []
 
@@ -159,7 +159,7 @@ class SessionRecord:
                     found.shown_tokens += count_tokens(event)
             case recorded.OutputStored(kept=kept):
                 self.kept[kept.id] = kept
-                if kept.reason != "requested":  # what the host stored itself would not have entered
+                if kept.reason != "requested":  # an output that the host stored itself would not have entered the context
                     found = self._find(event.t, kept.server, kept.tool)
                     found.kept += 1
                     found.kept_tokens += kept.size.tokens
@@ -195,7 +195,7 @@ def _note_name(known: dict[str, None], name: str) -> None:
 
 
 class ContextPoint(Struct, frozen=True):
-    """After this step: tokens that entered so far, and tokens of kept outputs that were not shown so far."""
+    """The state after a step: the tokens that have entered the context, and the tokens of kept outputs that were not shown."""
 
     step: int
     label: str
@@ -204,7 +204,7 @@ class ContextPoint(Struct, frozen=True):
 
 
 def plot_context(events: Iterable[Entry]) -> list[ContextPoint]:
-    """A point for each turn, or for each call if no turns were recorded."""
+    """Compute a point for each turn, or for each call if no turns were recorded."""
     bill = Bill()
     points: list[ContextPoint] = []
     turns: list[ContextPoint] = []
@@ -230,13 +230,13 @@ def plot_context(events: Iterable[Entry]) -> list[ContextPoint]:
 
 
 def sum_savings(records: Iterable[SessionRecord], grouping: str) -> list[tuple[str, Savings]]:
-    """Grouped by tool or server, highest savings first; or by day, in order."""
+    """Sum savings by tool or server, highest first, or by day, in order."""
     rows = _sum_by(GROUPINGS[grouping], records).items()
     return sorted(rows) if grouping == "day" else sorted(rows, key=lambda row: -row[1].saved_tokens)
 
 
 def sum_times(records: Iterable[SessionRecord]) -> list[tuple[int, Savings]]:
-    """Keyed by the second at which each day begins, or each hour if there are few days."""
+    """Sum savings by day, or by hour if there are few days. Keys are the seconds at which each begins."""
     hours = _sum_by(lambda key: key.hour, records)
     length = 1 if not hours or max(hours) - min(hours) < MAX_HOURS else 24
     sums: dict[int, Savings] = {}

@@ -33,7 +33,7 @@ _WITH_SLASHES = regex(r"(?P<c>//.*|/\*.*?(?:\*/|$))" + _STRINGS_NUMBERS_WORDS)
 _ENDS = (";", "{", "}", "},", "*/")
 """How lines end in languages whose comments begin with slashes."""
 _MIN_SHARE = 4
-"""At least one line in this many must end like that."""
+"""More than one line in this many must end like that."""
 _WORDS = """
 abstract and as assert async await break case catch class const continue def default defer del delete do elif else end
 enum except export extends extern False false final finally fn for foreach from func function global go goto if impl
@@ -71,12 +71,12 @@ class ShownText(Struct, frozen=True):
 
     @property
     def kind(self) -> Kind:
-        """The kind of text, which the engine recognises by its beginning."""
+        """The kind of text that the engine recognises by its beginning."""
         return recognise(self.reader.read(0, _SAMPLE_BYTES))
 
 
 def open_text(stored: StoredOutput) -> ShownText:
-    """Also shows what is left of a damaged output."""
+    """Decode a stored output for showing. If it is damaged, shows what is left of it."""
     is_text = stored.kept.media == "text"
     if stored.damage:
         return ShownText(stored.reader, stored.view, is_text=is_text)
@@ -108,7 +108,7 @@ class Rendered(Struct, frozen=True):
 
 
 def find_form(layout: Layout, text: ShownText) -> Form:
-    """How text of this layout can be rendered; empty if only as lines."""
+    """Return how text of this layout can be rendered; empty if it can be rendered only as lines."""
     if layout in ("document", "documents"):
         return "tree"
     if layout == "rows":
@@ -135,7 +135,7 @@ def render(text: ShownText) -> Rendered:
 
 
 def render_markdown(text: str) -> Markup:
-    """Ignores HTML, links and images in the text: link targets are shown as text, and nothing is loaded."""
+    """Render Markdown without HTML, links and images: link targets are shown as text, and nothing is loaded."""
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "maxNesting": 20}).enable("table")
     parser.disable(["link", "image", "autolink", "reference", "html_block", "html_inline"])
     return Markup(parser.render(escape_invisible(text)))  # noqa: S704  # the parser escapes everything it does not make itself
@@ -199,13 +199,13 @@ def _shorten(cell: str) -> str:
 
 
 def find_comments(lines: Sequence[str]) -> Pattern[str]:
-    """The pattern for these lines of one program, by how its comments begin."""
+    """Guess how comments begin in these lines of a program, and return the pattern that colors them."""
     count = sum(line.rstrip().endswith(_ENDS) for line in lines)
     return _WITH_SLASHES if count * _MIN_SHARE > len(lines) else _WITH_HASHES
 
 
 def color_code(pattern: Pattern[str], text: str) -> str:
-    """The text as HTML, all of it escaped."""
+    """Return the text as colored HTML, in which all text is escaped."""
     pieces, at = list[str](), 0
     for found in pattern.finditer(text):
         kind = found.lastgroup
@@ -224,7 +224,7 @@ def show_lines(window: TextWindow, layout: Layout) -> Markup:
 def _show_line(line: Line, layout: Layout, show: Callable[[str], str]) -> str:
     named = {"+": "add", "-": "del", "@": "hunk"}.get(line.text[:1], "") if layout == "hunks" else ""
     head = line.text[:200].lower() if layout == "events" else ""
-    # Most lines have none of the words, and a pattern takes much longer to find that out.
+    # Look for the words first: most lines have none, and the pattern takes much longer to find that out.
     if any(word in head for word in _LEVELS) and (found := _LEVEL.search(head)):
         named = "level-error" if found[1] else "level-warn"
     named += " marked" if line.is_marked else ""

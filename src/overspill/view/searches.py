@@ -67,7 +67,7 @@ class Searches:
         self._tables.close()
 
     async def run(self, work: Callable[[], A]) -> A:
-        """Raises BadRequest if it takes too long. The work then keeps its place until it ends."""
+        """Run `work` in a thread. Raises BadRequest if it takes too long, although it then occupies its slot until it ends."""
 
         def wait_and_work() -> A:
             if not self._slots.acquire(timeout=_MAX_WAIT_SECONDS):
@@ -82,7 +82,7 @@ class Searches:
         raise BadRequest(f"This took longer than {MAX_SECONDS} seconds. Ask for less, or use the command line.")
 
     def ask(self, way: Way, words: str, text: ShownText, key: str) -> SearchResult:
-        """Blocks. `key` is the same for the same bytes."""
+        """Answer a question. Blocks. `key` is the same for the same bytes."""
         match way:
             case "grep":
                 return find_pattern(text, words)
@@ -112,12 +112,12 @@ class Searches:
 
 
 def compile_words(words: str) -> Pattern:
-    """A pattern in lower case also matches capitals."""
+    """Compile a pattern. If it is all in lower case, it also matches capitals."""
     return compile_pattern(words, ignore_case=words == words.lower(), literal=False)
 
 
 def find_spans(pattern: Pattern, data: bytes) -> Iterator[Span]:
-    """Every match in a piece of text that is not empty."""
+    """Yield every match that is not empty."""
     at = 0
     while at <= len(data) and (found := pattern.search(data, at)):
         if found[1] > found[0]:
@@ -153,7 +153,7 @@ def _make_hit(text: ShownText, buffer: memoryview, pattern: Pattern, start: int,
 
 
 def _find_line_end(buffer: memoryview, at: int) -> int:
-    """The start of the first line after this place."""
+    """Return the start of the first line after this position."""
     while at < len(buffer):
         found = bytes(buffer[at : at + (1 << 20)]).find(b"\n")
         if found >= 0:

@@ -117,11 +117,11 @@ class Viewer(WebServer):
                 case HTTPException():
                     return showing.page("problem.html", problem.status_code, what="There is no such page.")
                 case OverspillError():
-                    # A link where a file should be is not followed, so there is nothing to show.
+                    # Links in place of files are not followed, so the page does not exist.
                     cause = problem.__cause__
                     is_link = isinstance(cause, OSError) and cause.errno in (errno.ELOOP, errno.ENOTDIR)
                     return showing.page("problem.html", 404 if is_link else problem.code, what=str(problem))
-                case _:  # ours: the reason is for the log of a developer, not for a page
+                case _:  # a fault of ours: the reason is for a developer's log, not for a page
                     return showing.page("problem.html", 500, what="Something went wrong inside the viewer.")
 
         guard = Middleware(ViewerGuard, entrance=self.entrance, hosts=self.address.hosts, port=self.address.port)
@@ -139,7 +139,7 @@ class Viewer(WebServer):
 
 @contextmanager
 def hold_start_file(link: str) -> Generator[Path]:
-    """A file that only you can read, and that leads a browser to the link. All users can see the arguments of a program."""
+    """Write a file that only you can read and that leads a browser to the link. A program's arguments are visible to anyone."""
     with ScratchFolder("overspill-view-") as folder:
         file = folder / "start.html"
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, stat.S_IRUSR | stat.S_IWUSR)

@@ -70,7 +70,7 @@ class Timeline(Struct, frozen=True):
     ended_ms: int
 
     def bar(self, row: TimelineRow) -> tuple[int, int]:
-        """Where it starts, and its width."""
+        """Return where the bar of a row starts, and its width."""
         whole = max(1, self.ended_ms - self.began_ms)
         start = min(max(0, (row.began_ms - self.began_ms) * _SPAN // whole), _SPAN - 2)
         return start, max(2, min(row.latency * _SPAN // whole, _SPAN - start))

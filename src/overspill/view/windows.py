@@ -17,7 +17,7 @@ from overspill.text.regex import regex
 WINDOW_BYTES = 48 << 10
 WINDOW_LINES = 400
 _LINES_BEFORE = 8
-"""Lines shown above the requested place."""
+"""How many lines are shown above the requested line."""
 _LINE_END = regex(rb"\r\n|\n|\r")
 _MAX_CHARACTER_BYTES = 4
 ROW_BYTES = 16
@@ -38,7 +38,7 @@ class Line(Struct, frozen=True):
     number: int
     start: int
     end: int
-    """Without its line end."""
+    """Where the line ends, without its line break."""
     pieces: tuple[TextPiece, ...]
     is_continued: bool = False
     """Whether it began before the window."""
@@ -86,7 +86,7 @@ def make_window(
 
 
 def join_spans(spans: Iterable[Span]) -> list[Span]:
-    """Sorts spans and merges overlaps."""
+    """Sort spans, and merge spans that overlap."""
     joined: list[Span] = []
     for start, end in sorted(spans):
         if joined and start < joined[-1][1]:
@@ -97,12 +97,12 @@ def join_spans(spans: Iterable[Span]) -> list[Span]:
 
 
 def find_line(view: View, line: int) -> int:
-    """Where a window begins that shows this line, with a few before it."""
+    """Return where a window begins that shows this line, with a few lines before it."""
     return view.line_start(max(1, line - _LINES_BEFORE))
 
 
 def find_byte(reader: Reader, view: View, byte: int) -> int:
-    """Where a window begins that shows this byte, with a few lines before it."""
+    """Return where a window begins that shows this byte, with a few lines before it."""
     line, line_start = view.find_line(min(max(byte, 0), max(view.bytes - 1, 0)))
     if byte - line_start > WINDOW_BYTES // 4:  # inside a very long line
         return _align(reader, byte - WINDOW_BYTES // 8)
@@ -116,19 +116,19 @@ def _align(reader: Reader, byte: int) -> int:
 
 
 def _cut(data: bytes, left: int) -> bytes:
-    """Cut to the limits of a window: whole lines if one fits, otherwise whole characters. `left`: bytes to the end."""
+    """Cut data to a window of whole lines, or of whole characters if no line fits. `left`: bytes to the end of the text."""
     ends = [found.end() for found, _ in zip(_LINE_END.finditer(data), range(WINDOW_LINES), strict=False)]
     if len(ends) == WINDOW_LINES:
         return data[: ends[-1]]
     if left <= WINDOW_BYTES:
         return data
-    # A CR at the very end may be half of a line end.
+    # A CR at the very end may be half of a CRLF line break.
     fitting = [end for end in ends if end <= WINDOW_BYTES and data[end - 1 : end + 1] != b"\r\n"]
     return data[: fitting[-1] if fitting else character_start(data, WINDOW_BYTES)]
 
 
 def find_before(reader: Reader, end: int) -> int:
-    """Where the window begins that ends at this byte."""
+    """Return where the window begins that ends at this byte."""
     first = max(0, end - WINDOW_BYTES)
     data = reader.read(first, end)
     starts = [found.end() for found in _LINE_END.finditer(data) if found.end() < len(data)]
@@ -187,7 +187,7 @@ class HexRows(Struct, frozen=True):
 
 
 def make_hex_rows(reader: Reader, start: int) -> HexRows:
-    """The window with this byte. A place past the end gives the last window."""
+    """Make the window that contains this byte. A position past the end gives the last window."""
     total = reader.size
     start = min(max(start, 0), max(total - 1, 0)) // HEX_WINDOW_BYTES * HEX_WINDOW_BYTES
     data = reader.read(start, start + HEX_WINDOW_BYTES)

@@ -236,7 +236,7 @@ class ServedClient(Peer):
         return await self._ask_client(server, newest, method, params)
 
     async def _ask_client(self, server: str, request: ClientRequest | None, method: str, params: Raw) -> Raw:
-        """Ask with the answer to a request, if the client can answer there; otherwise on its channel."""
+        """Ask the client within a request, if it can answer within that request; otherwise on its channel."""
         params = await self.answers.admit_request(server, method, params)
         if self.channel is None and (kind := method.split("/")[0]) not in self.client.capabilities:
             raise MCPError(mcp_types.INVALID_REQUEST, f"The client does not declare {kind}, so it cannot be asked.")
