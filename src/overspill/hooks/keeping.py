@@ -22,7 +22,7 @@ _MAX_NOTE_TOKENS = 150
 async def keep(
     client: Client, project: str, event: HookEvent, found: HookOutput, settings: Settings, secrets: Mapping[str, str]
 ) -> Mapping[str, Any] | None:
-    """The answer, or None if the output fits and has nothing to hide. Raises Unusable if it could not be stored whole."""
+    """Return the answer; None if the output fits and has nothing to hide. Raises Unusable if it could not be stored whole."""
     if event.tool_name.rpartition("__")[2] in TOOLS:
         return None
 
@@ -42,7 +42,7 @@ async def keep(
 
 
 def remind(client: Client, project: str, settings: Settings) -> Mapping[str, Any] | None:
-    """A note for a model that has forgotten what was stored: as many outputs as fit. None if none can be read."""
+    """Return a note for a model that has forgotten what was stored, with as many outputs as fit. None if there are none."""
     group = SessionGroup(open_configured_store(settings), family_of(client, project))
     lines = [
         "Outputs stored earlier in this project, newest and most used first. "

@@ -19,22 +19,22 @@ from msgspec import Struct
 Client: TypeAlias = Literal["claude-code", "gemini-cli"]
 MAX_EVENT_BYTES = 64 << 20
 SMALL_EVENT_BYTES = 12_288
-"""The default limit: what a smaller event holds passes."""
+"""The default limit: the output in a smaller event passes unchanged."""
 
 
 def family_of(client: str, project: str) -> str:
-    """The name shared by sessions that share outputs: one client in one project folder."""
+    """Return the name that sessions share if they share outputs: one client in one project folder."""
     return f"hook-{client}-{hashlib.sha256(project.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}"
 
 
 def find_project(client: str, environ: Mapping[str, str], folder: Path) -> str:
-    """The project folder: the one the client names in a variable, or else the folder where it started us."""
+    """Return the project folder: the folder that the client names in a variable, or else the folder where it started us."""
     known = HOOKS.get(cast("Client", client))
     return environ.get(known.project_variable if known else "") or os.path.abspath(folder)
 
 
 class Unusable(Exception):
-    """Why the original output stays."""
+    """The original output must be left as it is. The message says why."""
 
 
 class HookEvent(Struct, frozen=True):
@@ -56,7 +56,7 @@ class HookOutput(Struct, frozen=True):
 
 
 class Hook(Struct, frozen=True):
-    """`event` is the one that has a tool's output. The client names the project's folder in `project_variable`."""
+    """A client's hook. `event` is the event with a tool's output. The variable `project_variable` names the project's folder."""
 
     event: str
     project_variable: str
@@ -124,12 +124,12 @@ HOOKS: Mapping[Client, Hook] = {
 
 
 class Observation(Struct, frozen=True):
-    """`program` prints its version with `--version`. `limits` are what the tested versions do not honour."""
+    """What we have tested. `program` prints its version with `--version`. `limits` are what these versions do not honour."""
 
     title: str
     program: str
     versions: tuple[str, ...]
-    """In order. The tests run the last one."""
+    """The tested versions, in order. The tests run the last of them."""
     limits: tuple[str, ...]
     deaf_version: str = ""
     """A version that, like all earlier ones, ignores a hook's answer."""
