@@ -31,7 +31,7 @@ read pid && ! read ended && { end "$pid"; kill -s KILL -- "-$pid"; }
 
 
 class CommandNotStarted(OverspillError):
-    """`exit_code` is what a shell returns for it: 127 if the command was not found, 126 if it cannot be run."""
+    """The command did not start. `exit_code` is as in a shell: 127 if the command was not found, 126 if it cannot be run."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ class OutputPipe:
         self._waiting = anyio.CancelScope()
 
     def note_end(self) -> None:
-        """The command has ended, so everything that it printed is in the pipe or was read."""
+        """Note that the command has ended: everything that it printed is in the pipe or was read."""
         self._has_ended = True
         self._waiting.cancel()
 
@@ -84,7 +84,7 @@ class RunningCommand:
 
     @property
     def exit_code(self) -> int:
-        """Minus the signal that ended it. 0 while it runs."""
+        """The command's exit code, or minus the signal that ended it; 0 while it runs."""
         return self._process.returncode or 0
 
     async def wait(self) -> None:
@@ -98,7 +98,7 @@ class RunningCommand:
 
     def send(self, number: int) -> None:
         """Send a signal to all of its processes. On a terminal, it is in our process group, which may include others."""
-        if self._ended.is_set():  # its id may be that of another process by now
+        if self._ended.is_set():  # another process may have its id by now
             return
         if self._is_apart:
             with suppress(ProcessLookupError):
@@ -111,11 +111,11 @@ class RunningCommand:
 
 @asynccontextmanager
 async def run_command(command: Sequence[str], *, stdin: int | None, reads_stderr: bool) -> AsyncGenerator[RunningCommand]:
-    """Run it until it ends, and forward signals to it. If `stdin` is None, it inherits ours. Raises CommandNotStarted."""
-    is_apart = not (os.isatty(0) or os.isatty(2))  # in a separate session it could not read from our terminal
+    """Run a command until it ends, and forward signals to it. If `stdin` is None, it inherits ours. Raises CommandNotStarted."""
+    is_apart = not (os.isatty(0) or os.isatty(2))  # a command in a separate session could not read from our terminal
     failure: Exception | None = None
     with SignalForwarder() as signals, _guard_command() as guard, ExitStack() as pipes:
-        with ExitStack() as entrances, _explain_failure(command[0]):  # ours; the command has its own
+        with ExitStack() as entrances, _explain_failure(command[0]):  # closes our copies: the command has its own
             stdout, stderr = OutputPipe(pipes, entrances), OutputPipe(pipes, entrances) if reads_stderr else None
             process = subprocess.Popen(  # noqa: S603, ASYNC220
                 command,
@@ -155,7 +155,7 @@ def _explain_failure(name: str) -> Generator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        if error.filename not in (None, name):  # the working directory is gone
+        if error.filename not in (None, name):  # what is missing is the working directory
             raise
         raise CommandNotStarted(f"{name}: command not found.", 127) from None
     except (OSError, ValueError) as error:

@@ -35,17 +35,17 @@ KEEP_DEFAULTS = Layer(
 """Commands have no time limit, and each one is a separate conversation."""
 OFFERED = f"surface=[{wording.COMMAND}]"
 MAX_UNCHANGED_BYTES = 1 << 20
-"""Held in memory to be printed unchanged, text or not. Output that passes the gate is smaller, unless its limits are off."""
+"""The most bytes held in memory to be printed unchanged. Output that passes the gate is smaller, unless its limits are off."""
 
 
 class StandardOutput:
-    """Exact bytes, except on a terminal, where control characters are shown as escapes."""
+    """Writes exact bytes, except on a terminal, where control characters are shown as escapes."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace") if sys.stdout.isatty() else None
 
     def write(self, data: bytes, *, is_last: bool = True) -> None:
-        """If more follows, an incomplete character at the end waits for the rest of it."""
+        """Write data. Unless it is the last, an incomplete character at the end waits for its remaining bytes."""
         if self._decoder is not None:
             data = escape_invisible(self._decoder.decode(data, is_last)).encode()
         sys.stdout.buffer.write(data)
@@ -146,13 +146,13 @@ async def _keep(
 async def _open_session(
     settings: Settings, warn: Callable[[str], None], secrets: Mapping[str, str]
 ) -> AsyncGenerator[Session | None]:
-    """None if the store cannot be used."""
+    """Open a session; None if the store cannot be used."""
     async with AsyncExitStack() as opened:
         session: Session | None = None
         try:
             session = await opened.enter_async_context(Session(settings, family=FAMILY, preload=False, secrets=secrets))
         except StoreError as error:
-            if settings.redact.shown == "on":  # output that passes as it arrives cannot be searched
+            if settings.redact.shown == "on":  # without a session, output is printed as it arrives, and not searched for secrets
                 raise
             warn(f"Nothing can be stored, so all of the output follows. {error}")
         yield session

@@ -50,7 +50,7 @@ class OutputFinder:
 
     @contextmanager
     def open(self, spelling: str) -> Generator[tuple[StoredOutput, str]]:
-        """With a note on the command that printed it, if needed. Raises HandleError if the output does not exist."""
+        """Open an output, with a note on the command that printed it, if needed. Raises HandleError if it does not exist."""
         try:
             found = self._archive.find(spelling)
         except HandleError as unknown:
@@ -77,7 +77,7 @@ class OutputFinder:
             yield stored, note
 
     def _unfinished(self, spelling: str) -> Iterator[tuple[ShelfLabel, Shelf, JobChanged]]:
-        """The last known state of a background command. Until it has ended, its output has no name."""
+        """Find the last known state of a background command that is still running: its output has no name yet."""
         if handles.parse_name(spelling) is not None:
             return
         session, file = handles.parse(spelling)
@@ -99,7 +99,7 @@ class OutputFinder:
 
 
 class PartRequest(Struct, frozen=True, kw_only=True):
-    """Which part of an output: at most one of the first four. Without any: its beginning."""
+    """Which part of an output to print: at most one of the first four fields, or its beginning if none is given."""
 
     lines: str | None = None
     bytes: str | None = None
