@@ -28,12 +28,12 @@ from overspill.text.lenient_json import UNREADABLE
 from overspill.text.regex import regex
 
 MAX_LOADED_BYTES = 16 << 20
-"""Parsed, text takes about 23 times its size in the memory of a program."""
+"""The most bytes to load as a whole. Parsed text takes about 23 times its size in the memory of a program."""
 PART_BYTES = 8 << 20
 _MAX_SHORT_BYTES = 4_096
-"""Shorter text cannot be recognised as a table."""
+"""Up to this size, text is also tried as a table, because it may be too short for its layout to be recognised."""
 _MAX_HEADINGS_TRIED = 200
-"""Rows of one text that may be the header of another table. Each is compared with those below it."""
+"""How many odd rows of a text are tried as the header of another table, each by comparing it with the rows below it."""
 _NUMBER = regex(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?")
 
 
@@ -41,13 +41,13 @@ class Content(Struct, frozen=True):
     form: Literal["json", "lines"]
     text: str
     note: str = ""
-    """What it leaves out."""
+    """What the content leaves out."""
 
 
 class Parts(Struct, frozen=True):
     reads: list[Callable[[], Content]]
     note: str = ""
-    """What none of them contains."""
+    """What none of the parts contains."""
 
 
 def find_layout(text: mmap | bytes) -> str:
@@ -57,7 +57,7 @@ def find_layout(text: mmap | bytes) -> str:
 
 
 def read_content(text: bytes, layout: str) -> Content:
-    """Text with several tables is read as lines."""
+    """Read text as JSON, as rows of a table, or as lines. Text with several tables is read as lines."""
     if layout in ("document", "documents"):
         with suppress(*UNREADABLE):
             held = hold_documents(text, layout)
@@ -80,7 +80,7 @@ def read_content(text: bytes, layout: str) -> Content:
 
 
 def _has_json_of_python(text: str) -> bool:
-    """Whether Python, and so the interpreter of programs, can parse it unchanged, including numbers such as NaN."""
+    """Whether Python, and so the interpreter of programs, can parse the text unchanged, including numbers such as NaN."""
     with suppress(ValueError, RecursionError):
         json.loads(text)
         return True
@@ -88,7 +88,7 @@ def _has_json_of_python(text: str) -> bool:
 
 
 def split_content(text: Text, layout: str) -> Parts:
-    """Parts of about the same size, cut between rows, elements or lines. Takes as long as reading all of it."""
+    """Split text into parts of about the same size, between rows, elements or lines. Takes as long as reading all of it."""
     if layout == "document":
         with suppress(RepeatedKeys, *UNREADABLE):
             return _split_json(hold_json(text))
@@ -114,7 +114,7 @@ def _read_span(text: Text | memoryview, layout: str, brackets: str, start: int, 
 
 
 def _find_rows(text: Text) -> Iterator[tuple[Heading, Span]]:
-    """The rows of one table, or of several below each other, each with its heading."""
+    """Yield the rows of one table, or of several tables below each other, each with its heading."""
     heading, tries = read_heading(text), _MAX_HEADINGS_TRIED
     while heading:
         last, mark, following = heading.first, heading.format.mark, None
@@ -132,14 +132,14 @@ def _find_rows(text: Text) -> Iterator[tuple[Heading, Span]]:
 
 
 def _find_next_heading(text: Text, start: int, names: tuple[str, ...], *, is_apart: bool) -> Heading | None:
-    """The heading of a table that begins here: other names above numbers or, below a blank line, a different number of names."""
+    """Find the heading of a table that begins at `start`: other names above numbers or, after a blank line, more or fewer."""
     found = find_heading(text, start)
     if found is None or found.header is None or (*found.above, found.header)[0][0] != start or found.format.names == names:
         return None
     cells = found.format.split(decode(bytes(text[slice(*found.header)])).strip())
     below = found.format.split(decode(bytes(text[found.first : found.first + _MAX_SHORT_BYTES])).partition("\n")[0])
     is_other = any(map(NUMBER.match, below)) or (is_apart and len(found.format.names) != len(names))
-    return found if is_other and len(set(cells)) == len(cells) else None  # `n/a` may be in several cells of a row
+    return found if is_other and len(set(cells)) == len(cells) else None  # names differ, but `n/a` may be in several cells
 
 
 def _read_rows(text: Text, heading: Heading, start: int, end: int) -> Content:
@@ -149,7 +149,7 @@ def _read_rows(text: Text, heading: Heading, start: int, end: int) -> Content:
 
 
 def _write_rows(read: Sequence[Row], omissions: Iterable[Omission] = ()) -> Content:
-    """As JSON. Columns that hold only numbers become numbers."""
+    """Write rows as JSON. The cells of columns that hold only numbers become numbers."""
     rows = [row.cells for row in read if row.cells is not None]
     for name in rows[0] if rows else ():
         cells = [row[name] for row in rows if row.get(name) is not None]
@@ -163,7 +163,7 @@ def _write_rows(read: Sequence[Row], omissions: Iterable[Omission] = ()) -> Cont
 
 
 def _split_json(held: HeldJson) -> Parts:
-    """Between documents if there are several, else within the longest list, or the object itself."""
+    """Split JSON between documents if there are several, else within its longest list, or within the object itself."""
     if len(held.documents) > 1:
         ends = accumulate(len(document) + 1 for document in held.documents)
         spans = _join(pairwise([0, *ends]))
@@ -178,7 +178,7 @@ def _split_json(held: HeldJson) -> Parts:
 
 
 def _join(spans: Iterable[Span]) -> list[Span]:
-    """Joins neighbouring spans, up to the size of a part."""
+    """Join neighbouring spans, up to the size of a part."""
     joined: list[Span] = []
     for start, end in spans:
         if joined and end - joined[-1][0] <= PART_BYTES:

@@ -44,7 +44,7 @@ class ProgramLibrary:
         self.notes: dict[str, None] = {}
 
     async def query(self, statement: str) -> str:
-        """Rows as JSON. An alias is written as SQL writes odd names: `FROM "orders.csv"`."""
+        """Return rows as JSON. Aliases are quoted, as SQL quotes odd names: `FROM "orders.csv"`."""
         for alias, name in self._aliases.items():
             statement = statement.replace(f'"{alias}"', name)
         for name, stored in (await anyio.to_thread.run_sync(self._tables.find_named, statement)).items():
@@ -56,7 +56,7 @@ class ProgramLibrary:
         return json.dumps([dict(zip(answer.columns, row, strict=True)) for row in answer.rows], ensure_ascii=False)
 
     async def find(self, question: str, name: str) -> str:
-        """Passages as JSON, with the positions that `text` takes."""
+        """Return passages as JSON, with positions that the program's function `text` takes."""
         stored = await anyio.to_thread.run_sync(self._open, name)
         request = ExtractionRequest(tool="extract", query=question, max_tokens=_FOUND_TOKENS, targets=(BUILTIN,))
         found = await self._extractor.extract(stored, "{}", request)
@@ -78,7 +78,7 @@ class ProgramLibrary:
         return await self._tables.keep(ToolCall("", "run_program", args), text, self._trace.describe())
 
     def read(self, name: str) -> tuple[str, str]:
-        """JSON or lines, and the text. Blocks, as `list_parts` and `slice` do."""
+        """Return `json` or `lines`, and the text. Blocks, as `list_parts` and `slice` do."""
         base, _, number = name.rpartition("#")
         content = (
             self._read_part(base, int(number)) if base and number.isdecimal() and len(number) < 10 else self._read_whole(name)
@@ -105,7 +105,7 @@ class ProgramLibrary:
         return [f"{name}#{number}" for number in range(1, len(self._split(name).reads) + 1)]
 
     def _split(self, name: str) -> Parts:
-        """Scans the output once, no matter how many parts are loaded."""
+        """Split an output into parts. Scans it only once, no matter how many parts are loaded."""
         if name not in self._parts:
             data = self._open(name).decoded().reader.buffer()
             text = data.obj if isinstance(data.obj, bytes | mmap) and len(data.obj) == data.nbytes else bytes(data)

@@ -27,7 +27,7 @@ from overspill.store.files.scratch import ScratchFolder
 
 MAX_MEMORY_BYTES = 768 << 20
 MAX_PRINTED_BYTES = 10 << 20
-"""Limits what a program prints, and the value that it returns. Beyond it, the program fails and says so."""
+"""The limit on what a program prints, and on the value that it returns. Beyond it, the program fails and says so."""
 MAX_WAITS = 5_000
 """How often a program may call our functions and tools."""
 MAX_PROCESSES = 2
@@ -39,7 +39,7 @@ ulimit -f 0
 ulimit -v {kilobytes} 2>/dev/null
 exec {binary} "$@" 2>/dev/null
 """
-"""Its processes write to our standard error. If the interpreter had a flaw, they could also write files and use up memory."""
+"""Starts a process that cannot write to our standard error or to files, or use up memory, even if the interpreter has a flaw."""
 _PRELUDE = """\
 import json
 
@@ -167,7 +167,7 @@ class Sandbox:
             return self._pool
 
     def _write_launcher(self) -> str:
-        """Returns the interpreter itself if programs in temporary folders cannot be executed."""
+        """Write a script that starts the interpreter. If programs there cannot be executed, returns the interpreter."""
         with _finding:
             binary = find_monty_binary()
         self._folder = ScratchFolder("overspill-programs-")
@@ -190,7 +190,7 @@ class Sandbox:
 async def _drive(
     session: monty.MontySession, code: str, printed: monty.CollectString, answer: Answer, in_thread: Callable[..., Any]
 ) -> Ending:
-    """Run a program in its process, with the tools that it waits for."""
+    """Run a program in its process, and the tools that it calls here."""
     tools, ending = _Tools(answer), Ending("")
     async with anyio.create_task_group() as running:
         try:
@@ -204,10 +204,10 @@ async def _drive(
                         resume = partial(step.resume, await tools.ask(str(step.function_name), step.args))
                     case FutureSnapshot():
                         resume = partial(step.resume, await tools.wait(step.pending_call_ids))
-                    case _:  # the system's functions, and names that are not defined
+                    case _:  # functions of the operating system, and names that are not defined
                         resume = step.resume_auto
                 step = await in_thread(resume)
-            # The program writes its value itself, within its own limits: a small one may take very many characters.
+            # The program converts its value to text itself, within its limits: a small value may take very many characters.
             value = await in_thread(partial(session.feed_run, "_finish(_value)", inputs={"_value": step.output}))
             ending = Ending(printed.output, value)
         except MontyError as error:

@@ -41,7 +41,7 @@ class Programs:
         self.list_tools: ListTools = _list_none
 
     async def invoke(self, args: Mapping[str, Any], id: str) -> Reply:
-        """A model's call. Its mistakes are answered, not raised."""
+        """Answer a model's call. Mistakes of the model become answers and are not raised."""
         try:
             return await self.run(parse_arguments(NAME, RunProgram, args).code, id=id)
         except (BadRequest, MissingPackage) as error:
@@ -63,13 +63,13 @@ class Programs:
             return await self._run(code, library, trace)
 
         reply = await self._calls.call(call, run, background=background)
-        if reply.kept is None and reply.job is None:  # it passed, but is still recorded with what it ran on
+        if reply.kept is None and reply.job is None:  # the output passed, but is still stored to record what it was made from
             await library.keep(reply.text, call.args)
             await self._calls.settle()
         return reply
 
     async def _run(self, code: str, library: ProgramLibrary, trace: Trace) -> Output:
-        """The tool, as `calls` runs it."""
+        """Run the program, as the tool that `calls` runs."""
         allowed = select_allowed(await self.list_tools(), self._settings)
         tools = ProgramTools(allowed, self._calls, trace, self._sources[0].redaction.redact)
         functions: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {

@@ -59,7 +59,7 @@ ListTools: TypeAlias = Callable[[], Awaitable[Iterable[ProgramTool]]]
 
 
 def select_allowed(tools: Iterable[ProgramTool], settings: Settings) -> dict[str, ProgramTool]:
-    """The tools by the names that a program uses: `server.tool`, or `tool` for a function of the host program."""
+    """Return the allowed tools by the names that programs use: `server.tool`, or `tool` for a function of the host program."""
     allowed: dict[str, ProgramTool] = {}
     for tool in tools:
         own = own_name(tool.name, tool.server) if tool.server else tool.name
@@ -78,13 +78,13 @@ def _make_identifier(name: str) -> str:
 
 
 def define_tools(names: Iterable[str]) -> str:
-    """Python code that defines these names as functions in a program. The names are identifiers, so no other code gets in."""
+    """Write Python code that defines these names as functions in a program. They are identifiers, so no other code gets in."""
     servers = dict.fromkeys(f"{name.partition('.')[0]} = _Server()\n" for name in names if "." in name)
     return "".join([*servers, *(f"{name} = _tool({name!r})\n" for name in names)])
 
 
 class ProgramTools:
-    """For one program."""
+    """The calls of tools by one program."""
 
     def __init__(
         self, allowed: Mapping[str, ProgramTool], calls: CallService, trace: Trace, redact: Callable[[str, str, str], str]
@@ -94,7 +94,7 @@ class ProgramTools:
         self._count = 0
 
     def write_stubs(self, names: Sequence[str]) -> str:
-        """Without names, describes all tools."""
+        """Describe the tools with these names as Python functions. Without names, describes all tools."""
         wanted = [str(name) for name in names] or list(self._allowed) or ["any tool here"]
         more = [f"# and {len(wanted) - _MAX_LISTED} more: {', '.join(wanted[_MAX_LISTED:500])}"] if wanted[_MAX_LISTED:] else []
         return "\n".join([*map(self._write_stub, wanted[:_MAX_LISTED]), *more])
@@ -111,7 +111,7 @@ class ProgramTools:
         return f"async def {name}{written}: ...  # {(inspect.getdoc(tool.run) or '').partition(chr(10))[0]}".rstrip(" #")
 
     async def call(self, name: str, written: str) -> tuple[str, str]:
-        """The result, whole, as JSON or as text."""
+        """Call a tool, and return its whole result: `json` or `text`, and the text."""
         tool = self._allowed.get(name)
         if tool is None:
             raise BadRequest(wording.not_allowed(name[:100], self._allowed))
@@ -134,7 +134,7 @@ class ProgramTools:
 
 
 def _read_result(text: str, reply: Reply) -> tuple[str, str]:
-    """The tool's structured result, or else its text, as JSON if it is JSON."""
+    """Return the tool's structured result as JSON, or else its text, which may also be JSON."""
     structured = field(reply.original, "structuredContent") if reply.original is not None else None
     if isinstance(structured, dict):
         members = cast("dict[str, Any]", structured)

@@ -19,7 +19,7 @@ class Trace:
         self.calls: list[LineageCall] = []
 
     def enter(self, server: str, tool: str, what: str, *, is_output: bool = False) -> None:
-        """A tool's arguments may hold anything read so far. Outputs may be read together if either may reach the other."""
+        """Note a tool or an output. Raises BadRequest for another server, because arguments may hold anything read so far."""
         here = (server, tool)
         for other, before in self._entered.items():
             if not (may_pass(other, here, self._allow) or (is_output and may_pass(here, other, self._allow))):
@@ -27,6 +27,6 @@ class Trace:
         self._entered.setdefault(here, what)
 
     def describe(self) -> Lineage:
-        """Output made from several servers belongs to all of them, and no single one may have it."""
+        """Describe what the output was made from. Output from several servers belongs to all, and no single one may have it."""
         server = "+".join(sorted({server for server, _ in self._entered if server}))
         return Lineage(self._code, tuple(self.sources.values()), tuple(self.calls), "python", server)
