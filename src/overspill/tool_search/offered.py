@@ -22,15 +22,15 @@ from overspill.types import Output, Reply
 from overspill.wording import tool_search as wording
 
 _SCHEMAS = ("parameters", "inputSchema", "input_schema", "parametersJsonSchema")
-"""The names of the schema in the various formats of definitions."""
+"""The keys that hold the schema in the various formats of definitions."""
 AUTO_ABOVE = 10_000
 """Tokens of schemas above which `auto` searches."""
 _FEWEST_BYTES_PER_TOKEN = 2
-"""Schemas never have fewer. A list that is short by this measure is not counted, so it need not wait for a vocabulary."""
+"""Schemas never have fewer. If a list must be short by this measure, its tokens are not counted, which needs a vocabulary."""
 
 
 class SearchRule(Struct, frozen=True):
-    """Follows the settings. Decided once for a conversation."""
+    """Says which tools are searched for, as the settings want it. Decided once for a conversation."""
 
     settings: Settings
     is_all_behind: bool = False
@@ -51,7 +51,7 @@ class SearchRule(Struct, frozen=True):
 
 
 class HostToolSearch:
-    """For one session. `direct`: the tools to offer without search."""
+    """The tool search of one session. `direct`: the tools to offer without search."""
 
     def __init__(self, tools: Sequence[Any], settings: Settings, prefix: str, taken: Iterable[str]) -> None:
         self._settings = settings
@@ -71,14 +71,14 @@ class HostToolSearch:
             raise BadRequest(f"Two tools have the name {twice}. Rename yours, or give the session a tool_prefix.")
 
     def answer(self, own: str, args: Mapping[str, Any], now: Set[str] | None = None) -> Output:
-        """Answer `find_tools` and `describe_tools`. `now`: the tools that are still there. Blocks."""
+        """Answer `find_tools` and `describe_tools`. `now`: the tools that still exist. Blocks."""
         if not self._is_learning:
             self._is_learning = True
             self._search.learn_apart(self._settings)
         return self._search.answer(own, args, now)
 
     def read(self, args: object, now: Set[str] | None = None) -> tuple[str, dict[str, Any]]:
-        """The tool that `call_tool` calls, and its arguments."""
+        """Return the name of the tool that `call_tool` calls, and its arguments. Raises BadRequest if there is no such tool."""
         name, given = read_call(as_object(read_arguments(args)))
         if name in self.names and (now is None or name in now):
             return name, given
@@ -86,7 +86,7 @@ class HostToolSearch:
         raise BadRequest(wording.own_tool(name) if is_direct else self._search.explain_unknown(name, now))
 
     def complete(self, reply: Reply, name: str, args: Mapping[str, Any]) -> Reply:
-        """The answer to a failed call, with what is wrong with its arguments. Blocks."""
+        """Add to the answer to a failed call what is wrong with its arguments. Blocks."""
         if not (why := self.explain(name, args)):
             return reply
         content = [*reply.content, {"type": "text", "text": why}]
@@ -94,8 +94,8 @@ class HostToolSearch:
 
 
 def read_definition(tool: Any) -> SearchedTool:
-    """A function, or a definition in any of the formats that `Session.tools` writes. A schema that is nested too deeply to be
-    written is left out."""
+    """Read a function, or a definition in any of the formats that `Session.tools` writes. Leaves out a schema that is nested too
+    deeply to be written."""
     if isinstance(tool, SearchedTool):
         return tool
     if callable(tool):
@@ -116,6 +116,6 @@ def read_definition(tool: Any) -> SearchedTool:
 
 
 def _are_long(tools: Sequence[SearchedTool]) -> bool:
-    """Measures what a client would send to its model for these tools."""
+    """Whether what a client would send to its model for these tools is long."""
     sent = dumps([{"name": tool.name, "description": tool.description, "inputSchema": tool.parameters} for tool in tools])
     return len(sent) > AUTO_ABOVE * _FEWEST_BYTES_PER_TOKEN and tokens.has_more_than(sent.decode(), AUTO_ABOVE)

@@ -85,7 +85,7 @@ class ToolSearch:
         return WordRanking(self._listed)
 
     def learn_apart(self, settings: Settings) -> None:
-        """Learn in a separate thread, and keep the result beside the outputs."""
+        """Learn in a separate thread, and keep the result in the same folder as the outputs."""
         folder = settings.store_dir or "memory:"
         place = None if folder.startswith(("memory:", "file:")) else Path(folder)
         Thread(target=self.learn, args=(place,), daemon=False).start()  # a daemon would be stopped inside the model, and crash
@@ -99,7 +99,7 @@ class ToolSearch:
                 self._meaning = MeaningRanking([_summarize(tool) for tool in self._listed], folder)
 
     def rank(self, query: str) -> list[SearchedTool]:
-        """The tools that have anything to do with the query, best first."""
+        """Return the tools that have anything to do with the query, best first."""
         scores = self._words.score(query[:_MAX_QUERY_CHARS])
         if self._meaning is not None:
             most = max((each for each in scores.values() if each < math.inf), default=1.0)
@@ -108,7 +108,7 @@ class ToolSearch:
         return [self._listed[at] for at in sorted(scores, key=lambda each: (-scores[each], each))]
 
     def answer(self, own: str, args: Mapping[str, Any], now: Set[str] | None = None) -> Output:
-        """Answer `find_tools` and `describe_tools`. `now`: the tools that are still there, if some may have gone."""
+        """Answer `find_tools` and `describe_tools`. `now`: the tools that still exist, if some may have gone."""
         is_error = False
         try:
             text = self.find(args.get("query"), now) if own == "find_tools" else self.describe(args.get("names"), now)
@@ -135,13 +135,13 @@ class ToolSearch:
         return wording.described(known, [self.explain_unknown(name, now) for name, tool in tools.items() if tool is None])
 
     def explain(self, name: str, args: Mapping[str, Any]) -> str:
-        """What is wrong with the arguments of a call that failed; empty if it is something else. Blocks."""
+        """Return what is wrong with the arguments of a call that failed; empty if nothing is wrong with them. Blocks."""
         tool = self.tools[name]
         problem = _find_plain_misfit(tool.parameters, args) or fits_schema(dict(tool.parameters), tool.server)(dict(args))
         return wording.misfit(problem, write_schema(tool)) if problem else ""
 
     def explain_unknown(self, name: str, now: Set[str] | None = None) -> str:
-        """Never guesses: tools may differ only in case."""
+        """Say that a tool is unknown, and name similar tools. Never guesses, because names may differ only in case."""
         here = [each for each in self.tools if now is None or each in now]
         nearest = difflib.get_close_matches(name.casefold()[:100], [each.casefold() for each in here[:_MAX_COMPARED]], n=3)
         similar = [each for each in here if each.casefold() in nearest and each != name][:5]
@@ -149,7 +149,7 @@ class ToolSearch:
 
 
 def _find_plain_misfit(schema: Mapping[str, Any], args: Mapping[str, Any]) -> str:
-    """What can be said without the library that checks schemas, which is in an extra."""
+    """Find mistakes in arguments without the library that checks schemas, which is an extra."""
     required, known = schema.get("required"), as_object(schema.get("properties"))
     missing = [str(name) for name in cast("list[Any]", required) if name not in args] if isinstance(required, list) else []
     if missing:
@@ -162,7 +162,7 @@ def _find_plain_misfit(schema: Mapping[str, Any], args: Mapping[str, Any]) -> st
 
 
 def read_call(given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The tool that `call_tool` is to call, and its arguments: an object, JSON, or the keys beside the name."""
+    """Return the tool that `call_tool` calls, and its arguments: an object, JSON, or the keys next to the name."""
     name = given.get("name")
     if not isinstance(name, str) or not name:
         raise BadRequest("`name` must be the name of a tool.")
@@ -183,7 +183,7 @@ def write_schema(tool: SearchedTool) -> str:
 
 
 def _summarize(tool: SearchedTool) -> str:
-    """The text for its vector: its server, its name and the first sentence of its description."""
+    """Return the text for a tool's vector: its server, its name and the first sentence of its description."""
     words = (" ".join(split_subwords(name)) for name in (tool.server, tool.name.removeprefix(tool.server)))
     line = "".join(tool.description[:_MAX_SENTENCE_CHARS].strip().splitlines()[:1])
     return f"{' '.join(words)}: {line.partition('. ')[0]}"

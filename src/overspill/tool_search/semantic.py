@@ -22,7 +22,7 @@ from overspill.text.regex import regex
 _ONNX: Any = onnxruntime
 
 _SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-"""The hash of the model. Other files are not run."""
+"""The hash of the model's file. A file with another hash is not used."""
 _MAX_PIECES, _MAX_WORD_CHARS = 128, 100
 _VECTOR_BYTES = 4 * 384
 _WORD = regex(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+|[^\w\s]|_")
@@ -42,14 +42,14 @@ class SentenceModel:
         self._ids = {piece: at for at, piece in enumerate(vocabulary.splitlines())}
 
     def encode(self, text: str) -> Any:
-        """A vector of length 1. Encode one text at a time: in a batch, the model's rounding depends on the largest value."""
+        """Return a vector of length 1. Encodes one text at a time: in a batch, rounding would depend on the largest value."""
         ids = np.array([self.split(text)], np.int64)
         given = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
         pooled = self._run(None, given)[0][0].mean(0)
         return (pooled / np.linalg.norm(pooled)).astype(np.float32)
 
     def split(self, text: str) -> list[int]:
-        """The ids of its WordPiece tokens, as in BERT."""
+        """Return the ids of the text's WordPiece tokens, as in BERT."""
         pieces = [piece for word in _split_words(text) for piece in self._split_word(word)]
         return [self._ids["[CLS]"], *pieces[: _MAX_PIECES - 2], self._ids["[SEP]"]]
 
@@ -67,7 +67,7 @@ class SentenceModel:
 
 
 def _split_words(text: str) -> list[str]:
-    """In lower case and without accents."""
+    """Split text into words in lower case and without accents."""
     return _WORD.findall("".join(char for char in unicodedata.normalize("NFD", text.lower()) if not unicodedata.combining(char)))
 
 
@@ -77,7 +77,7 @@ def load_model() -> SentenceModel:
 
 
 class MeaningRanking:
-    """Takes about a minute to create for 1,000 tools, or no time if the file in `folder` has their vectors."""
+    """Ranks tools. Takes about a minute to create for 1,000 tools, or no time if the file in `folder` has their vectors."""
 
     def __init__(self, texts: Sequence[str], folder: Path | None) -> None:
         with closing(_open_cache(folder)) as vectors:
@@ -89,12 +89,12 @@ class MeaningRanking:
         self._vectors = np.frombuffer(b"".join(found), np.float32).reshape(len(texts), -1)
 
     def score(self, query: str) -> list[float]:
-        """A score for each tool: 1 if it means the same as the query, 0 if it has nothing to do with it."""
+        """Return a score for each tool: 1 if it means the same as the query, 0 if it has nothing to do with it."""
         return (self._vectors @ load_model().encode(query)).tolist()
 
 
 def _open_cache(folder: Path | None) -> sqlite3.Connection:
-    """Only its owner can read it. Keys are hashes of the texts."""
+    """Open the cache of vectors, which only its owner can read. Its keys are hashes of the texts."""
     if folder is not None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(folder / _FILE, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600))

@@ -18,7 +18,7 @@ _MAX_WORDS = 200
 """The most words of one field. Cramming more words into a description does not help it."""
 _SATURATION, _LENGTH_SHARE = 0.6, 0.75
 _RELATED = 0.65
-"""The weight of a word that means nearly the same."""
+"""The weight of a word that means nearly the same as a word of the query."""
 _MAX_QUERY_WORDS = 64
 _MAX_DEPTH = 6
 
@@ -33,7 +33,7 @@ class SearchedTool(Struct, frozen=True):
     own_name: str = ""
     """The server's name for it, if that differs."""
     is_destructive: bool = False
-    """Whether its server says so."""
+    """Whether its server says that it is destructive."""
 
 
 class WordRanking:
@@ -53,7 +53,7 @@ class WordRanking:
         self._count = len(tools)
 
     def score(self, query: str) -> dict[int, float]:
-        """Scores of the tools, by index, that have a word of the query or one that means nearly the same."""
+        """Score the tools, by index, that have a word of the query or a word that means nearly the same."""
         scores: dict[int, float] = {}
         for spellings in _expand(query):
             best: dict[int, float] = {}
@@ -70,7 +70,7 @@ class WordRanking:
 
 
 def _expand(query: str) -> list[dict[str, float]]:
-    """For each word of the query, its weight and those of words that mean nearly the same."""
+    """Return, for each word of the query, weights for it and for words that mean nearly the same."""
     words = list(islice(_split(query), _MAX_QUERY_WORDS))
     telling = {stem(word): None for word in words if word not in read_lexicon("stop")} or {stem(word): None for word in words}
     related = (read_related("actions"), read_related("related"))
@@ -88,7 +88,7 @@ def _split_fields(tool: SearchedTool) -> dict[str, Iterator[str]]:
 
 
 def _split(text: str) -> Iterator[str]:
-    """Words, and the parts of names."""
+    """Yield words, and the parts of names."""
     for word in text[: 20 * _MAX_WORDS].split():
         yield from split_words(word)
         if not word.islower() and word.isascii() and len(parts := split_subwords(word)) > 1:
@@ -96,7 +96,7 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _list_texts(schema: object, depth: int) -> Iterator[str]:
-    """The names, descriptions and choices of arguments."""
+    """Yield the names, descriptions and choices of arguments."""
     if not isinstance(schema, dict) or depth > _MAX_DEPTH:
         return
     known = cast("dict[str, Any]", schema)
