@@ -15,8 +15,8 @@ _TRIES = 20
 
 
 def new_mark(text: str) -> str:
-    """Random digits that do not occur in the text."""
-    for digits in count(_DIGITS):  # only a very long text can hold nearly all marks of one length
+    """Choose random digits that do not occur in the text."""
+    for digits in count(_DIGITS):  # more digits are needed only if a very long text holds nearly all marks of one length
         for _ in range(_TRIES):
             if (mark := f"{secrets.randbelow(10**digits):0{digits}}") not in text:
                 return mark
@@ -24,14 +24,14 @@ def new_mark(text: str) -> str:
 
 
 def block(label: str, text: str, remark: str = "", ending: str = "") -> str:
-    """`[label 482913remark]`, the text and `[end of label 482913ending]`, each on separate lines."""
+    """Write `[label 482913remark]`, the text and `[end of label 482913ending]`, each on separate lines."""
     mark = new_mark(text)
     return f"[{label} {mark}{remark}]\n{text}\n[end of {label} {mark}{ending}]"
 
 
 def answer(text: str, notes: Sequence[str] = ()) -> str:
-    """Stored text with our notes below it. Text without notes is not wrapped in a block, unless it begins like one: the first
-    line always shows the reader which it is."""
+    """Write stored text with our notes below it. Text without notes is not wrapped in a block, unless it begins like a block. So
+    the first line always shows the reader whether there is a block."""
     if not text:
         return "\n".join(notes)
     if not notes and not imitates(text):
@@ -40,8 +40,8 @@ def answer(text: str, notes: Sequence[str] = ()) -> str:
 
 
 def imitates(text: str) -> bool:
-    """Whether its first letters are those of our blocks. Ignores everything before and between them: brackets, accents, invisible
-    characters. If the beginning has too few letters to decide, the text counts as an imitation."""
+    """Whether a text's first letters are those of our blocks. Ignores everything before and between them: brackets, accents,
+    invisible characters. If the beginning has too few letters to decide, the text counts as an imitation."""
     head = text[:_HEAD_CHARS]
     letters = "".join(char for char in unicodedata.normalize("NFKD", head).casefold() if char.isalnum())
     if len(letters) < len(_OUR_LETTERS) and len(text) > len(head):

@@ -31,13 +31,13 @@ def tool_name(name: str) -> str:
 
 
 def wait_call(id: str = "") -> str:
-    """The call that waits for a background tool and returns its output."""
+    """Write the call that waits for a background tool and returns its output."""
     named = f'id="{id}"' if id else "id"
     return f'{tool_name("get_tool_output")}({named}, mode="wait")'
 
 
 def spell_first(offered: Collection[str], ways: Mapping[str, str]) -> str:
-    """The call of the first of these tools that is offered, with its arguments; empty if none is."""
+    """Write a call of the first of these tools that is offered, with its arguments; empty if none is offered."""
     return next((f"{tool_name(tool)}({arguments})" for tool, arguments in ways.items() if tool in offered), "")
 
 
@@ -75,7 +75,7 @@ def next_calls(id: str, steps: Sequence[NextStep], offered: Collection[str]) -> 
     tool = next((tool for tool in _SPELLINGS if tool in offered), None)
     if tool is None:
         return ""
-    ways, quote = _SPELLINGS[tool], shlex.quote if tool == COMMAND else str  # a value may be a name that the output chose
+    ways, quote = _SPELLINGS[tool], shlex.quote if tool == COMMAND else str  # values may be names from the output, so quote them
     steps = [step for step in (_ASK, *steps) if step.way in ways] or [_FIRST_LINES]
     first, *others = (ways[step.way].format(quote(step.value)) for step in steps)
     key = "handle" if tool == "tool_output" else "id"

@@ -63,7 +63,7 @@ INSTEAD = (
 
 
 def describe_failure(cause: str, line: int, source: str, tools: Collection[str]) -> str:
-    """Includes what to write instead, if that is known."""
+    """Describe how a program failed, and what to write instead, if that is known."""
     advice = next((advice for pattern, advice in INSTEAD if re.search(pattern, cause)), "")
     if unknown := re.search(r"NameError: name '([^']{1,100})' is not defined", cause):
         known = [*FUNCTIONS, *tools]
@@ -73,7 +73,7 @@ def describe_failure(cause: str, line: int, source: str, tools: Collection[str])
 
 
 def result(printed: str, value: str, failure: str, saved: Sequence[str], notes: Sequence[str]) -> str:
-    """What a program printed and returned, unchanged. If we add words, it goes into a block that it cannot end."""
+    """Write what a program printed and returned, unchanged. If we add words, it is put into a block that it cannot end."""
     said = "\n".join(part for part in (printed.removesuffix("\n"), value) if part)
     if said and not failure:
         return answer(said, [f"[{note}]" for note in notes])

@@ -7,7 +7,7 @@ from overspill.types import Kept
 
 
 def part(start: int, end: int, total: int, after: str, search: str) -> str:
-    """`after` is the address of the next part. `search` is a call that searches all parts, if one should be shown."""
+    """The note below a part. `after` is the address of the next part. `search` is a call that searches all parts, or empty."""
     call = f" To search all of it, call {search}." if search else ""
     return f"Bytes {start:,} to {end:,} of {total:,}. Read {after} for the next part, or change the number to skip.{call}"
 
@@ -17,7 +17,7 @@ def more_contents(shown: int, total: int, after: str) -> str:
 
 
 def linked(what: str, kept: Kept, uri: str) -> str:
-    """Replaces a blob, or what a prompt embeds."""
+    """The text in place of a blob, or of what a prompt embeds."""
     return f"{one_line(what)} ({format_size(kept.size.bytes)}) is stored and not shown. Read {uri} for it, part by part."
 
 

@@ -28,17 +28,17 @@ def query_required(mode: str) -> str:
 
 
 def too_large(count: int, mode: str) -> str:
-    """`mode`: the one that takes a question in words."""
+    """The error for a result that is too large. `mode`: the mode that takes a question in words."""
     return f"Response too large ({count} bytes). Use {mode} or slice mode."
 
 
 def incomplete(kept: Kept) -> str:
-    """Added to every answer about an output that is incomplete."""
+    """The note added to every answer about an output that is incomplete."""
     return f"Only the first {kept.size.bytes:,} bytes of this output are stored: {one_line(kept.missing, MAX_ERROR_LINE_CHARS)}"
 
 
 def decoding(how: Decoding) -> str:
-    """Added to every answer from decoded text."""
+    """The note added to every answer from decoded text."""
     guess = " (a guess)" if how.guessed else ""
     return f"Decoded from {', then '.join(how.formats)}{guess}. Lines, positions and quotes refer to the decoded text."
 
@@ -80,7 +80,7 @@ def extraction_failure(tool: str, handle: str, strategy: str, error: str) -> str
 
 
 def unknown_handle(handle: str, stored: int, error: HandleError) -> str:
-    """Not an error, just like a search that finds nothing."""
+    """The answer for an unknown handle. It is not an error, just like a search that finds nothing."""
     if isinstance(error, ExpiredHandle | AmbiguousName):
         return f"Nothing was searched. {error}"
     return (
@@ -117,7 +117,7 @@ def citations(
 
 
 def partial(readable: int, seconds: float, held_back: int = 0) -> str:
-    """`held_back`: bytes at the end that may be part of a secret. Those of half a character are not mentioned."""
+    """The note on a running tool. `held_back`: bytes at the end that may be part of a secret. Up to 3 are not mentioned."""
     more = f" The next {held_back} can be read when more has arrived." if held_back > _MAX_HALF_CHARACTER_BYTES else ""
     return f"[Partial: the tool is still running ({seconds:.1f}s) and has produced {readable} bytes so far.{more}]"
 
@@ -132,7 +132,7 @@ def place(
     omitted: int = 0,
     rest: Sequence[str] = (),
 ) -> str:
-    """Which part of the output this is, and the calls that return the rest."""
+    """Say which part of the output this is, and which calls return the other parts."""
     parts = [f"Characters {chars[0]}-{chars[1]}, lines {lines[0]}-{lines[1]}, bytes {bytes_[0]}-{bytes_[1]} of {total}."]
     if matches is not None and matches > 1:
         parts.append(f"The anchor occurs {matches} times.")
@@ -152,7 +152,7 @@ def continuation(ask: str) -> str:
 
 
 def sql_rows(total: int, shown: int, stored: int, name: str) -> str:
-    """`name` is the output that has the first `stored` rows, if not all are shown."""
+    """Say how many rows there are. `name` is the output with the first `stored` rows, if not all are shown."""
     counted = count_noun(total, "row")
     if shown == total:
         return f"[{counted}]"

@@ -32,7 +32,7 @@ class JobStatus(Struct, frozen=True):
 
 
 def running_message(id: str, tool: str, *, notice: bool = True, has_wait_tool: bool = False) -> str:
-    """`notice`: whether the host shows a System Notice. If it does not, the message asks the model to wait instead."""
+    """The message for a background tool. `notice`: whether the host shows a System Notice. If not, asks the model to wait."""
     call = f'{tool_name("get_tool_output")}("{id}", mode)'
     waits = f"Call {tool_name('wait_for_tool_output')}(), then {call}." if has_wait_tool else f"Wait for it with {wait_call(id)}."
     next_step = (
@@ -64,7 +64,7 @@ def still_running(jobs: Sequence[JobStatus]) -> str:
 
 
 def notice(jobs: Sequence[JobStatus], *, is_documented: bool = False) -> str:
-    """`is_documented`: uses the words of a document, which also lists ready outputs that the model has already read."""
+    """The System Notice. `is_documented`: uses the words of a document, which also lists outputs that the model has read."""
     if not jobs:
         return ""
     sections = [
