@@ -1,1 +1,1 @@
-"""The MCP client: reads server configurations, connects to servers, and restarts those that end."""
+"""The MCP client: reads server configurations, connects to servers, and restarts servers that end."""

@@ -63,7 +63,7 @@ class ServerConfig(Struct, frozen=True):
         return self.tools is None or tool in self.tools
 
     def find_problem(self, environ: Mapping[str, str]) -> str:
-        """Why the server cannot start in this environment, if that shows without trying; else empty."""
+        """Return why the server cannot start in this environment, if that is clear without trying; else empty."""
         named = os.path.join(self.cwd or "", self.command) if os.path.dirname(self.command) else self.command
         if not self.command or shutil.which(named, path={**environ, **self.env}.get("PATH")):
             return ""
@@ -217,7 +217,7 @@ class _Entry:
 
 
 async def start_early(servers: Mapping[str, ServerConfig], environ: Mapping[str, str]) -> dict[str, ServerConfig]:
-    """Start every server that is a command. One that fails here is started again, and reported, when it is needed."""
+    """Start every server that is a command. A server that fails is started again when it is needed, and reported then."""
     early = dict(servers)
     for name, config in servers.items():
         if config.command:
@@ -229,7 +229,7 @@ async def start_early(servers: Mapping[str, ServerConfig], environ: Mapping[str,
 
 
 async def open_process(config: ServerConfig, environ: Mapping[str, str]) -> Process:
-    """Start it in its own process group, with exactly the environment `environ`. Raises ServerError if that fails."""
+    """Start a server in its own process group, with exactly the environment `environ`. Raises ServerError if that fails."""
     try:
         return await anyio.open_process([config.command, *config.args], env=environ, cwd=config.cwd, start_new_session=True)
     except ValueError as problem:

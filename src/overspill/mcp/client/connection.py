@@ -143,7 +143,7 @@ class ServerConnection:
         await self._notifications.relay(self._deliver)
 
     async def shake_hands(self) -> None:
-        """Call it first. Raises ServerError if it fails."""
+        """Start a session with the server. Call this before anything else. Raises ServerError if it fails."""
         self.handshake = await shake_hands(self._ask, self._client, self.config.name)
         if not self.handshake.is_modern:
             await self.notify("notifications/initialized")

@@ -172,7 +172,7 @@ class KnownLists:
             if known is None or known.format != _FORMAT or not known.lists.keys() <= LISTS.keys():
                 raise ValueError("is damaged")
             return known
-        except OSError:  # nothing is there yet, or nothing can be stored here
+        except OSError:  # the file does not exist yet, or nothing can be stored in this folder
             return None
         except ValueError as problem:
             what = f"{one_line(str(self._file or self._folder))} {problem}"

@@ -101,7 +101,7 @@ def _find_tables_of_projects(root: Node, name: str, dialect: ConfigDialect) -> I
 
 
 class TableDocument:
-    """TOML or YAML, whose library changes the mapping of servers in place and keeps the rest unchanged."""
+    """TOML or YAML, whose library changes the mapping of servers in place and keeps everything else unchanged."""
 
     def __init__(self, text: str, name: str, dialect: ConfigDialect) -> None:
         self._library = _Toml() if dialect.format == "toml" else _Yaml(text)

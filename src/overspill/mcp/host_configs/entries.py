@@ -1,4 +1,4 @@
-"""One server's entry in a client's file: whether it can run through the proxy, the edits for that, and those that undo it."""
+"""One server's entry in a client's file: whether it can run through the proxy, the edits for that, and the edits that undo it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Overspill's own entries in a client's files: a hook for the client's built-in tools, and the server that reads back what the
-hook has stored. Every other byte of a file stays."""
+hook has stored. Every other byte of a file is kept."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Catalog:
         self._session = session
         self._offers_own = offers_own
         self.own = offered_tools(session.settings) if offers_own else []
-        """The retrieval tools that are offered here."""
+        """The retrieval tools that this proxy offers."""
         self.is_steady = always or not offers_own
         """Whether the retrieval tools are listed from the beginning, and not only once there is something to read."""
         self.routes_tasks = False  # whether the client may ask servers for tasks

@@ -39,7 +39,7 @@ class KnownClient(Struct, frozen=True, kw_only=True):
     defers_tools: bool = False
     """Whether it keeps the schemas of many tools from its model until the model searches for them."""
     source: str
-    """Where the name and the rest of the row are in its released source."""
+    """Where its released source shows the name and the other facts of the row."""
     checked: str = "2026-11-18"
 
     def describes(self, version: object) -> bool:

@@ -121,7 +121,7 @@ class ServedClient(Peer):
             self.last_used = anyio.current_time()
 
     def note_call(self, request: ClientRequest) -> None:
-        """A client that calls a second tool has shown that it stays after the first answer, and one that knows tasks says so.
+        """A client that calls a second tool has shown that it stays after the first answer. A client that knows tasks says so.
         Other requests prove nothing: the Python SDK lists the tools after a call, and its client may then leave."""
         if "requestState" not in request.params:
             self.requester.comes_back |= self._has_called or request.knows_tasks

@@ -92,7 +92,7 @@ async def authenticate_client(config: ServerConfig, environ: Mapping[str, str], 
 
 
 def _keep_nothing(registration: OAuthClientInformationFull | None) -> Any:
-    """Storage for the SDK that holds at most a registration. We take the rest from the SDK's context."""
+    """Storage for the SDK that holds at most a registration. We take everything else from the SDK's context."""
 
     async def get_client_info() -> OAuthClientInformationFull | None:
         return registration

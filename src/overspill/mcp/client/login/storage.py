@@ -29,7 +29,7 @@ _KEYRING_SECONDS = 20.0  # you may have to unlock it
 _MIN_LIFETIME, _MAX_LIFETIME = 30.0, 10 * 365 * 86_400.0  # seconds; outside this range, a server is not believed
 _MAX_AHEAD = 300.0  # seconds before its end that a token is renewed, at the most
 _known: dict[Path, tuple[Stamp, Login]] = {}
-"""By file, for all sessions of this process. A login that could not be written exists only here."""
+"""Logins by file, for all sessions of this process. A login that could not be written exists nowhere else."""
 
 
 class Tokens(Struct, frozen=True):
