@@ -1,4 +1,4 @@
-"""Where a hub listens, who may connect to it, and how one is started.
+"""Where a hub listens, who may connect to it, and how it is started.
 
 A front imports this, and a user has dozens of fronts: hence `_socket`, which costs a quarter of the memory of `socket`.
 """
