@@ -133,7 +133,7 @@ class _Relay(io.RawIOBase):
                 self._changed.wait_for(lambda: self._waiting)
                 piece = self._waiting.popleft()
             rest = memoryview(piece)
-            with suppress(OSError):  # the reader is gone and does not need the rest
+            with suppress(OSError):  # the reader is gone and needs nothing more
                 while rest:
                     try:
                         rest = rest[os.write(self._target, rest) :]

@@ -1,4 +1,4 @@
-"""What you see while an agent runs: a live display on a terminal, lines with --verbose, otherwise only warnings.
+"""What you see while an agent runs: a live display on a terminal, lines with --verbose, or else only warnings.
 
 Logged warnings are shown too, unless the line of a step already says the same.
 """
@@ -38,7 +38,7 @@ def progress(*, verbose: bool) -> Generator[ProgressView]:
 
 
 class ProgressView:
-    """Lines on standard error: of each step if `verbose`, otherwise only of warnings."""
+    """Writes lines to standard error: one for each step if `verbose`, or else only warnings."""
 
     def __init__(self, *, verbose: bool) -> None:
         self._verbose = verbose

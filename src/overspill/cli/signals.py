@@ -105,7 +105,7 @@ async def run_until_signal(run: Callable[[anyio.Event], Awaitable[None]]) -> Non
 
 async def read_stream(file: BinaryIO) -> AsyncIterator[bytes]:
     """Input that may block is not read in a thread, because Ctrl-C could not end that. One Ctrl-D ends the input."""
-    ask_to_type(file, "Reading")  # not earlier: the user may answer with Ctrl-C, which is handled only from here on
+    ask_to_type(file, "Reading")  # not earlier: the user may answer with Ctrl-C, which is handled only now
     fd = file.fileno()
     mode = os.fstat(fd).st_mode
     may_wait = file.isatty() or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)

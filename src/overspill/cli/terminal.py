@@ -31,7 +31,7 @@ def on_terminal() -> bool:
 
 
 def can_ask() -> bool:
-    """Whether a question can be shown here and answered."""
+    """Whether the user can see a question and answer it."""
     return on_terminal() and bool(sys.stdin) and sys.stdin.isatty()
 
 

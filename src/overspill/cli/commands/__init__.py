@@ -1,1 +1,1 @@
-"""One module for each command. The modules beside this folder are what commands share."""
+"""One module for each command. The modules next to this folder are what commands share."""
