@@ -39,7 +39,7 @@ _Next = Callable[[], Awaitable[None]]
 class OverspillMiddleware(AgentMiddleware):
     """One middleware serves all users: each `AgentSession` has a session of Overspill, and so has each run without one.
 
-    `settings`: as for `Session`. `session`: one to share, or its name. `budget`: the model's window,
+    `settings`: as for `Session`. `session`: a session to share, or its name. `budget`: the model's window,
     which the framework does not know. `compact`: once this share of it is full, old results are replaced by their names.
     `tool_search`: the model searches for an agent's tools, if the setting `toolSearch` says so.
     """

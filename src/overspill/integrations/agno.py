@@ -44,7 +44,7 @@ def overspill(
     """The arguments of an agent that has these tools and hooks. One agent serves all users: with a database, each session of agno
     has a session of Overspill; without one, each run has.
 
-    `session`: one to share, or its name. `budget`: the model's window, which agno does not know. `tool_search`: the model
+    `session`: a session to share, or its name. `budget`: the model's window, which agno does not know. `tool_search`: the model
     searches for these functions and those of toolkits, if the setting `toolSearch` says so.
     """
     adapter = _Adapter(Options("agno", settings, session, budget, notice=False, tool_search=tool_search))

@@ -1,7 +1,7 @@
 """The Claude Agent SDK: `ClaudeAgentOptions(**overspill_options(mcp_servers={…}))`.
 
-Longer than other adapters, because results come two ways: tools of servers in this process run through Overspill, and those of
-Claude Code itself and of other servers are replaced by a hook. Only hooks know whose call it is.
+Longer than other adapters, because results come in two ways: tools of servers in this process run through Overspill; results of
+Claude Code's own tools and of other servers are replaced by a hook. Only hooks know whose call it is.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -51,7 +51,7 @@ def overspill_options(
     """The arguments of `ClaudeAgentOptions` for an agent with these servers, hooks and tools. They serve all users: each session
     of Claude Code has its own session of Overspill.
 
-    `session`: one to share, or its name. `budget`: the model's window, which the SDK does not know.
+    `session`: a session to share, or its name. `budget`: the model's window, which the SDK does not know.
     """
     require("mcp_servers", mcp_servers, (Mapping, type(None)), "a dictionary of servers by name")
     if SERVER in (mcp_servers or {}):

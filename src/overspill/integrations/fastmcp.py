@@ -37,7 +37,7 @@ _log = logging.getLogger("overspill")
 class OverspillMiddleware(ToolInjectionMiddleware):
     """Each client has its own session: of the MCP session, of the user who is logged in, or of the process over stdio.
 
-    `conversation` may find a better id in the middleware's context. `session`: one to share, or its name. `budget`: the window of
+    `conversation` may find a better id in the middleware's context. `session`: a session or its name. `budget`: the window of
     the models that clients use.
     """
 

@@ -25,7 +25,7 @@ def wrap_tools(
 ) -> list[Callable[..., Any]]:
     """The same functions, and the retrieval tools after them. With a `Session` all are async, with a `SyncSession` none is.
 
-    Each has the name, the signature and the docstring of its tool. With the setting `intent: ask`, it has one more argument, in
+    Each has the name, the signature and the docstring of its tool. With the setting `intent: ask`, it has another argument, in
     which the model says what it is looking for. Programs may call the functions that the setting `programTools` lists. With
     `tool_search`, the model searches for them if the setting `toolSearch` says so. Wrap the tools once for each conversation.
     """

@@ -39,7 +39,7 @@ _OF_ADK = frozenset({"transfer_to_agent", "set_model_response", "finish_task"}) 
 class OverspillPlugin(BasePlugin):
     """One plugin serves all users: each session of ADK has a session of Overspill.
 
-    `settings`: as for `Session`. `session`: one to share, or its name. `budget`: the model's window,
+    `settings`: as for `Session`. `session`: a session to share, or its name. `budget`: the model's window,
     which ADK does not know. `compact`: once this share of it is full, old results are replaced by their names.
     `tool_search`: the model searches for an agent's tools, if the setting `toolSearch` says so.
     """
@@ -58,7 +58,7 @@ class OverspillPlugin(BasePlugin):
         self._runs[id] = self._sessions.begin_run(json.dumps([session.app_name, session.user_id, session.id]))
         weakref.finalize(invocation_context, self._runs.pop, id, None)  # ADK says nothing of a run that was cancelled
         config = invocation_context.run_config or RunConfig()
-        if config.tool_thread_pool_config is None:  # otherwise a blocking tool would stop the event loop
+        if config.tool_thread_pool_config is None:  # without a pool, a blocking tool would stop the event loop
             pool = ToolThreadPoolConfig(max_workers=_MAX_THREADS)
             invocation_context.run_config = config.model_copy(update={"tool_thread_pool_config": pool})
 

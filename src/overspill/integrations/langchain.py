@@ -39,7 +39,7 @@ class OverspillState(AgentState):
 class OverspillMiddleware(AgentMiddleware):
     """One object serves all users: each thread has its own session, and so has each run without a thread.
 
-    `settings`: as for `Session`. `session`: one to share, or its name. `budget`: the model's window,
+    `settings`: as for `Session`. `session`: a session to share, or its name. `budget`: the model's window,
     by default what LangChain knows of it. `compact`: once this share of it is full, old results are replaced by their names.
     `tool_search`: the model searches for the agent's tools, if the setting `toolSearch` says so.
     """

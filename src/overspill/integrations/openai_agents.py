@@ -42,7 +42,7 @@ def overspill_agent(
     """The same agent, whose function tools and MCP servers go through Overspill, and with it the agents that it hands off to.
 
     It serves all users: each conversation has its own session, and so has each run without one. `conversation` finds the id in
-    the context of a call; by default, it is the `group_id` of the `RunConfig`. `session`: one to share, or its name.
+    the context of a call; by default, it is the `group_id` of the `RunConfig`. `session`: a session to share, or its name.
     `tool_search`: models search for the agents' tools, if the setting `toolSearch` says so.
     """
     options = Options("openai-agents", settings, session, budget, notice=False, tool_search=tool_search)
@@ -137,7 +137,7 @@ class _Adapter:
 
 
 class _Hooks(AgentHooks[Any]):
-    """The agent's own hooks, and the end of the run."""
+    """Calls the agent's own hooks, and ends the run."""
 
     def __init__(self, own: Any, end: Callable[[Any], Any]) -> None:
         own = own or AgentHooks()

@@ -44,7 +44,7 @@ _MAX_MESSAGES = 20  # looked at to find out what the conversation is about
 class Overspill(AbstractCapability[Any]):
     """One object serves all users: each conversation has its own session.
 
-    `settings`: as for `Session`. `session`: one to share, or its name. `budget`: the model's window,
+    `settings`: as for `Session`. `session`: a session to share, or its name. `budget`: the model's window,
     by default what Pydantic AI knows of it. `compact`: once this share of it is full, old results are replaced by their names.
     `tool_search`: the model searches for the agent's tools, if the setting `toolSearch` says so.
     """

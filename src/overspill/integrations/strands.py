@@ -40,9 +40,9 @@ _BEFORE_OTHER_HOOKS = HookOrder.SDK_FIRST - 1
 
 
 class OverspillPlugin(Plugin):
-    """One plugin serves all agents. An agent's session is that of its session manager; without one, the agent has its own.
+    """One plugin serves all agents. An agent uses the session of its session manager; without a manager, it has its own.
 
-    `settings`: as for `Session`. `session`: one to share, or its name. `budget`: the model's window,
+    `settings`: as for `Session`. `session`: a session to share, or its name. `budget`: the model's window,
     by default its `context_window_limit`. `compact`: once this share of it is full, old results are replaced by their names.
     `tool_search`: the model searches for an agent's tools, if the setting `toolSearch` says so.
     """
