@@ -68,7 +68,7 @@ class AgentFile(Struct, frozen=True):
     path: Path
     keys: FileKeys
     settings: Mapping[str, Any]
-    """The other keys of the frontmatter, which are those of `Settings`. Not checked yet."""
+    """The other keys of the frontmatter, which belong to `Settings` and are not checked yet."""
     prompt: str
 
     @property
@@ -146,7 +146,7 @@ def _resolve_script(model: object, folder: Path) -> object:
 
 
 class Sources(Struct, frozen=True):
-    """Where an agent's settings come from, besides its own file."""
+    """Where an agent's settings come from, in addition to its own file."""
 
     command_line: Mapping[str, Any] = {}
     """Applies to the agent you run."""
@@ -169,7 +169,7 @@ class Agent(Struct, frozen=True):
 
 
 def load_agent(path: Path, sources: Sources = Sources()) -> Agent:  # noqa: B008  # frozen
-    """An agent that names no models uses those of its caller."""
+    """Load an agent and those it can call. An agent that names no models uses the models of its caller."""
     return _load(path, sources, [], (), path.parent.resolve())
 
 
@@ -190,7 +190,7 @@ def _load(path: Path, sources: Sources, callers: list[Path], models: Sequence[st
     )
     agents: dict[str, Agent] = {}
     for name in file.keys.agents:
-        # Any text file is a valid prompt, so an agent file from elsewhere could otherwise send your files to a model.
+        # Any text file is a valid prompt, so without this check, an agent file could send your files to a model.
         if not (path.parent / name).resolve().is_relative_to(folder):
             raise SettingsError(
                 f"{file.name} names the agent {name}, which is outside {folder}. Move it into the folder of the agent you run."

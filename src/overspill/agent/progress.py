@@ -41,7 +41,7 @@ class CallEnded(Struct, frozen=True):
     """The beginning of the error message."""
     kept: Kept | None = None
     job: str = ""
-    """The id of the background job, if the call keeps running there."""
+    """The id of the background job, if the call keeps running in the background."""
 
 
 class ModelSaid(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""The record of a run: its operations, accounting and conversation, and those of the agents it called."""
+"""The record of a run: its operations, accounting and conversation, and the records of the agents it called."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Report(Struct, frozen=True):
 
     @property
     def value(self) -> Any:
-        """The parsed value if the format is json, otherwise the text."""
+        """The parsed value if the format is json, or else the text."""
         return loads(self.content) if self.format == "json" else self.content
 
 
