@@ -27,7 +27,7 @@ MAX_REMEMBERED_OUTPUTS = 200_000
 """The most stored outputs in the sessions whose journals are cached. Other journals are read again."""
 MAX_QUOTES = 100
 _MAX_QUOTE_BYTES = 20_000
-"""The most bytes shown of a quote. All of it is checked."""
+"""The most bytes shown of a quote. The whole quote is checked."""
 
 
 class Library:

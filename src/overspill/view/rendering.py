@@ -50,7 +50,7 @@ _GOES_ON = '<span class="cut" title="The line continues">…</span>'
 _SAMPLE_BYTES = 256 << 10
 Form: TypeAlias = Literal["tree", "table", "page", ""]
 MAX_RENDERED_BYTES = 256 << 10
-"""The size of an output's beginning that is rendered. The rest is shown as text."""
+"""The size of an output's beginning that is rendered. All that follows is shown as text."""
 MAX_NODES = 3_000
 MAX_ROWS = 500
 MAX_COLUMNS = 60
