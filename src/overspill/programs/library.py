@@ -34,7 +34,7 @@ Sources: TypeAlias = tuple[Gate, StoredOutputs, OutputTables, Extractor]
 
 
 class ProgramLibrary:
-    """What one program can load. `aliases` are other names of outputs, such as those of files."""
+    """What one program can load. `aliases` are other names of outputs, such as file names."""
 
     def __init__(self, sources: Sources, trace: Trace, aliases: Mapping[str, str]) -> None:
         _, self._outputs, self._tables, self._extractor = sources

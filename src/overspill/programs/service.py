@@ -33,7 +33,7 @@ async def _list_none() -> Iterable[ProgramTool]:
 
 
 class Programs:
-    """The programs of one session. `list_tools` lists the tools of the host; programs may call those that the settings allow."""
+    """The programs of one session. `list_tools` lists the host's tools; programs may call the tools that the settings allow."""
 
     def __init__(self, sources: Sources, calls: CallService) -> None:
         self._sources, self._settings, self._calls = sources, sources[0].settings, calls

@@ -1,4 +1,4 @@
-"""The tools that a program may call: those that the user listed. Each call takes the same route as a model's call."""
+"""The tools that a program may call, which the user has listed. Each call takes the same route as a model's call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program ran on. All of it must be from one server, unless the user permits more: data must not reach another server."""
+"""What a program has used. It must all be from one server unless the user permits more: data must not reach another server."""
 
 from __future__ import annotations
 
