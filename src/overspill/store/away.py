@@ -21,7 +21,7 @@ from overspill.store.readers import BytesReader
 MAX_WAITING_BYTES = 64 << 20
 """The most that one session holds. An output that would exceed it is handled as on a full disk."""
 _SECONDS_BETWEEN_ATTEMPTS = 1.0
-_REST_AFTER_FAILURE = 20  # times as long as the failed attempt to open a session took
+_REST_AFTER_FAILURE = 20  # the pause before the next attempt, in multiples of how long the failed one took
 _NO_ROOM = f"the store does not answer, and {MAX_WAITING_BYTES:,} bytes, which is the most, wait in memory for it."
 _NOT_WORKING = "the store does not work at the moment, and `overspill doctor` shows your user why."
 logger = logging.getLogger("overspill")
@@ -43,12 +43,12 @@ class WaitingStore:
         self._mutex = Lock()
 
     def check(self) -> None:
-        """Try it, to report a failure before it matters."""
+        """Open and close a session in the store, so that a failure is reported before it matters."""
         with suppress(StoreError):
             self._open_now(handles.new(), "", "session", None).close()
 
     def answers(self) -> bool:
-        """Request something that it does not have, to see whether it answers."""
+        """Whether the store answers a request for a session that does not exist."""
         with suppress(StoreError):
             with suppress(UnknownHandle):
                 self._store.label(handles.new())
@@ -58,7 +58,7 @@ class WaitingStore:
     def open_shelf(
         self, session: str, *, name: str = "", retention: Retention = "session", limits: KeepLimits | None = None
     ) -> Shelf:
-        """Does not fail, except for a name that an existing session may have, because its stored outputs are needed."""
+        """Open a shelf. Fails only for a name that an existing session may have, because its stored outputs are needed."""
         open_now = partial(self._open_now, session, name, retention, limits)
         try:
             return open_now()
@@ -104,7 +104,7 @@ class WaitingStore:
 class WaitingShelf:
     """A shelf whose outputs wait if its store does not answer. Its journal waits too, and never names an unstored output.
 
-    An output that the store refuses for another reason delays nothing. It can be read here as long as the session is open.
+    An output that the store refuses for another reason delays no other. It can be read from memory while the session is open.
     With `open_now`, `shelf` is in memory and replaces one that could not be opened. Storing an output tries to open it again."""
 
     def __init__(self, shelf: Shelf, open_now: Callable[[], Shelf] | None = None, *, holds_outputs: bool = True) -> None:
@@ -116,7 +116,7 @@ class WaitingShelf:
         self._waiting: dict[str, WaitingWriter] = {}
         self._closed = Event()
         self._is_trying, self._mutex = False, Lock()
-        self._opening = Lock()  # held while the store is tried, which may take a while
+        self._opening = Lock()  # held while an attempt to open the store is under way, which may take a while
         self._journaling = Lock()
         self._settling = Lock()
 
@@ -177,7 +177,7 @@ class WaitingShelf:
             self._shelf.close()
 
     def wait_for(self, id: str, writer: WaitingWriter) -> None:
-        self._waiting[id] = writer  # before looking for the thread, which ends only if it finds nothing here
+        self._waiting[id] = writer  # before looking for the thread, which ends only if this is empty
         with self._mutex:
             is_tried, self._is_trying = self._is_trying, True
         if not is_tried:
@@ -194,14 +194,14 @@ class WaitingShelf:
         return any(not writer.refusal for writer in list(self._waiting.values()))
 
     def _replace_stand_in(self, open_now: Callable[[], Shelf]) -> None:
-        """Called while opening."""
+        """Open the store's shelf and copy the waiting journal into it. Call it with `_opening` held."""
         if self._closed.is_set():
             raise rules.closed_error("shelf")
         try:
             with ExitStack() as undo:
                 shelf = undo.enter_context(closing(open_now()))
                 with self._journaling:
-                    _, *lines = self._shelf.journal()  # the store has written the first itself
+                    _, *lines = self._shelf.journal()  # the store itself has written the first line
                     if lines:
                         shelf.append_journal(b"".join(lines))
                     self._shelf, self._open_now = shelf, None
@@ -212,7 +212,7 @@ class WaitingShelf:
 
 
 class WaitingWriter:
-    """`is_waiting`: whether it was committed here, but not in the store. `refusal`: why the store may never take it."""
+    """`is_waiting`: whether it is committed in memory but not in the store. `refusal`: why the store may never accept it."""
 
     def __init__(self, shelf: WaitingShelf, id: str) -> None:
         self.is_waiting, self.refusal = False, ""
@@ -253,7 +253,7 @@ class WaitingWriter:
 
     def discard(self) -> None:
         with self._mutex:
-            if self.is_waiting:  # a committed output stays, wherever it is
+            if self.is_waiting:  # a committed output stays, in memory or in the store
                 return
             self._shelf.room.release(self._shelf.session, self._id)
             self._held.clear()
@@ -261,7 +261,7 @@ class WaitingWriter:
                 self._writer.discard()
 
     def settle(self) -> bool:
-        """Whether the store has it now. Raises StoreAway while it does not answer."""
+        """Store and commit the output. Returns whether that worked. Raises StoreAway while the store does not answer."""
         with self._mutex:
             try:
                 writer = self._ensure_writer()
@@ -289,7 +289,7 @@ class WaitingWriter:
             self._shelf.room.give_back(self._shelf.session, self._id, stored)
 
     def read_held(self) -> bytes | None:
-        """All of it, if all of it is in memory."""
+        """The whole output if all of it is in memory, otherwise None."""
         with self._mutex:
             return bytes(self._held) if self.is_waiting and self.size == len(self._held) else None
 

@@ -55,7 +55,7 @@ class KeptItem(Struct, frozen=True):
     """Unix seconds of the last time it was written or read."""
     bytes: int
     family: str = ""
-    """Whose limit it counts towards."""
+    """The family whose limit it counts towards."""
 
 
 class Measurement(Struct, frozen=True):
@@ -64,20 +64,20 @@ class Measurement(Struct, frozen=True):
     limits: KeepLimits
     families: dict[str, int]
     t: float = 0.0
-    """When, in unix seconds."""
+    """When they were applied, in unix seconds."""
 
     def age(self, now: float) -> float:
-        """In seconds. A clock that was set back makes it old, so that it is not believed for long."""
+        """The age in seconds. If the clock was set back, the measurement counts as old, so that it is not used for long."""
         return now - self.t if now >= self.t else float("inf")
 
 
 def family_of(name: str) -> str:
-    """Whose limits a session of this name counts towards. Sessions without a family share one set of limits."""
+    """The family whose limits a session of this name counts towards. Sessions without a family share one set of limits."""
     return name.rpartition("/")[0]
 
 
 def choose_named(name: str, found: Iterable[ShelfLabel]) -> str | None:
-    """The kept one of the sessions that have this name. Raises NameInUse if one of them is live."""
+    """The kept session among those with this name, or None. Raises NameInUse if one of them is live."""
     labels = list(found)
     if any(label.live for label in labels):
         raise rules.name_in_use_error(name)
@@ -93,7 +93,7 @@ def expire(
     now: float,
     family: str | None = None,
 ) -> Expired:
-    """Others may write while these are measured. `remove` returns False if an item was used since, or is already gone."""
+    """Apply the limits to these items. `remove` returns False if an item was used after it was measured, or is already gone."""
     doomed = expired_items(items, kept_bytes, limits, now=now, family=family)
     removed = [item for item in doomed if remove(item)]
     left = Counter(kept_bytes)
@@ -133,7 +133,7 @@ def list_families(name: str) -> list[str]:
 
 
 def list_shelves(store: Store, family: str = "", *, after: str = "") -> Iterator[ShelfLabel]:
-    """Oldest first, fetched in pages."""
+    """The labels of all shelves, or of one family's, oldest first. They are fetched in pages."""
     while True:
         page = store.shelves(family=family, after=after, most=PAGE_SHELVES)
         yield from page

@@ -188,7 +188,7 @@ class MemoryStore:
                 self._remove(session)
 
     def remove_outputs(self, session: HeldSession, ids: Collection[str]) -> int:
-        """Returns how many bytes they had."""
+        """Remove these outputs, and return how many bytes they had."""
         with self._mutex:
             removed = [session.outputs.pop(id) for id in ids]
             for id, output in zip(ids, removed, strict=True):

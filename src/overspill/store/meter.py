@@ -25,7 +25,7 @@ class Meter:
         self._chars = 0
         self._ends = 0
         self._last: bytes = b""
-        self._tail: bytes = b""  # the beginning of a character whose rest has not arrived
+        self._tail: bytes = b""  # the beginning of a character whose last bytes have not arrived
         self.checkpoints: list[tuple[int, int, int]] = []
         """(bytes, characters, line ends) at places from which a reader may start to count."""
         self._tokens = _TokenMeter(model, min(max(exact_bytes, _MIN_EXACT), tokens.MAX_EXACT_CHARS))
@@ -38,7 +38,7 @@ class Meter:
         return self._is_plain and not self._tail
 
     def add(self, data: bytes, chars: int | None = None) -> None:
-        """`chars`: how many characters these bytes are, if that is known."""
+        """Measure more bytes. `chars`: how many characters they are, if known."""
         if not data:
             return
         self._size = None
@@ -58,7 +58,7 @@ class Meter:
             self.checkpoints.append((self.bytes, self._chars, self._ends))
 
     def size(self) -> Size:
-        """Counting tokens takes a while, so it is done once."""
+        """The size of everything so far. Counting tokens takes a while, so it is done only once."""
         if self._size is None:
             chars = self._chars + len(encoding.decode(self._tail))
             lines = self._ends + (self._last not in (b"", b"\n", b"\r"))
@@ -91,9 +91,9 @@ class _TokenMeter:
         self._stride = _STRIDE
         self._next_at = 0  # where the next stride begins
         self._wanted = 0  # bytes for the sample of this stride
-        self._samples = bytearray()  # of all strides of this length, which begin at `same_since`
+        self._samples = bytearray()  # from all strides of the current length, the first of which begins at `same_since`
         self._same_since = 0
-        self._estimate = 0.0  # for what is before them
+        self._estimate = 0.0  # the tokens before those strides
 
     def add(self, data: bytes) -> None:
         if self._start is not None:
@@ -121,7 +121,7 @@ class _TokenMeter:
         return tokens.Count(round(self._estimate + self._estimate_since(self._bytes)), estimated=True)
 
     def _take(self, piece: bytes) -> None:
-        """Leaves out incomplete characters at both ends."""
+        """Add a piece to the sample, without the incomplete characters at both ends."""
         self._samples += piece.lstrip(_CONTINUATION) if self._wanted == _SAMPLE else piece
         self._wanted -= len(piece)
         if not self._wanted and not piece.isascii():

@@ -84,11 +84,11 @@ class Writer(Protocol):
 class Shelf(Protocol):
     @property
     def session(self) -> str:
-        """Its own id. A kept shelf that was reopened by name has another id than the one asked for."""
+        """The id of its session. A kept shelf that was reopened by name has another id than the one passed to `open_shelf`."""
         ...
 
     def create(self, id: str) -> Writer:
-        """Raises StoreError if the id is taken: nothing is overwritten. Raises MalformedHandle if it is not a bare UUID."""
+        """Begin an output. Raises StoreError if the id is taken, and MalformedHandle if it is not a bare UUID."""
         ...
 
     def open(self, id: str) -> Reader:
@@ -99,7 +99,7 @@ class Shelf(Protocol):
         """Note that an output was read, for the keep limits. Works on a shelf opened for reading too, and never fails."""
 
     def last_used(self, id: str) -> float:
-        """When any process last wrote or read it, in unix seconds; servers note reads only now and then. Raises UnknownHandle."""
+        """When an output was last written or read, in unix seconds. Servers do not note every read. Raises UnknownHandle."""
         ...
 
     def append_journal(self, lines: bytes) -> None:
@@ -127,7 +127,7 @@ class Shelf(Protocol):
 class Store(Protocol):
     @property
     def url(self) -> str:
-        """Its address, in the form that `open_store` takes."""
+        """The address of the store, in the form that `open_store` takes."""
         ...
 
     def open_shelf(
@@ -157,7 +157,7 @@ class Store(Protocol):
         ...
 
     def remove_shelf(self, session: str) -> None:
-        """Raises StoreError while it is live."""
+        """Remove a session's shelf. Raises StoreError while it is live."""
 
     def empty_shelf(self, session: str) -> int:
         """Remove the complete outputs of a shelf and return how many. The session of a live shelf continues without them."""

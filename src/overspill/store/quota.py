@@ -40,7 +40,7 @@ class Quota:
     def give_back(self, session: str, id: str, unused: int) -> None:
         with self._mutex:
             outputs = self._held.get(session, {})
-            if id in outputs:  # otherwise it was released meanwhile, with all its bytes
+            if id in outputs:  # if not, the output was released in the meantime, with all its bytes
                 outputs[id] -= unused
                 self.left += unused
 
@@ -71,7 +71,7 @@ class Quota:
 
 
 HOUR = 3600.0
-_REST_AFTER_SWEEP = 20  # times as long as it took: measuring everything takes at most a twentieth of a thread
+_REST_AFTER_SWEEP = 20  # the pause after a sweep, in multiples of how long it took: a thread sweeps at most 5 % of the time
 _MARGIN = 20  # A sweep for a new output frees a twentieth of the limit, so that the next outputs need none.
 
 
@@ -96,7 +96,7 @@ class KeepGuard:
         self._no_sweep_before: dict[str, float] = {}
         self._live: dict[str, KeepLimits] = {}
         self._wake, self._stop = Event(), Event()
-        self._sweeping = Lock()  # if many outputs are over the limit, one sweeps for all
+        self._sweeping = Lock()  # if many outputs are over the limit at the same time, one sweep is enough
         # Both are taken last, and nothing is called while they are held: a store that opens a session holds locks itself.
         self._counting = Lock()
         self._membership = Lock()
@@ -119,7 +119,7 @@ class KeepGuard:
             self._due = ended + max(self._rest_seconds, (ended - started) * _REST_AFTER_SWEEP)
 
     def recall(self, measured: Measurement, limits: KeepLimits, *, due_seconds: float) -> None:
-        """Count from another process's measurement. The limits are due in `due_seconds`, or now if it applied laxer ones."""
+        """Start from another process's measurement. The limits are due in `due_seconds`, or now if it used laxer ones."""
         with self._counting:
             self._kept_bytes = Counter(measured.families)
         self._applied = limits if measured.limits.is_as_strict_as(limits) else measured.limits
@@ -129,7 +129,7 @@ class KeepGuard:
         """Call it when the process ends. Returns how many bytes it has added to each family since that was last measured."""
         if overdue := self.overdue:
             with suppress(StoreError, OSError), self._sweeping:
-                if self.overdue is overdue:  # otherwise a thread has applied them meanwhile
+                if self.overdue is overdue:  # if not, a thread has applied them in the meantime
                     self.apply(overdue)
         with self._counting:
             changes = self._granted.copy()
@@ -140,7 +140,7 @@ class KeepGuard:
         return self._applied != limits or time.monotonic() >= self._due
 
     def make_quota(self, run: Quota, session: str, family: str, retention: Retention, limits: KeepLimits | None) -> OutputQuota:
-        """What a session may write. If it is kept, the limits are enforced for it too, until it leaves."""
+        """The quota of a session. If the session is kept, the limits are also enforced for it until it closes."""
         if limits is None or retention != "keep":
             return run
         # Do what is due in the background: opening a session must not wait until everything is measured.
@@ -161,7 +161,7 @@ class KeepGuard:
                 self._wake.set()
 
     def take(self, family: str, limits: KeepLimits, wanted: int) -> int:
-        """As many of these bytes as the limit allows, after removing what may go. Measures everything the first time."""
+        """Grant as many of these bytes as the limit allows, after removing what may go. Measures everything the first time."""
         if self._applied is not None and self._grant(family, limits, wanted) == wanted:
             return wanted
         with self._sweeping:

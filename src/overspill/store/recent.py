@@ -24,7 +24,7 @@ class Recent(Generic[K, V]):
         self._lock = RLock()
 
     def get(self, key: K) -> V | None:
-        """Weighs it again, because some values grow while they are used."""
+        """The value, if it is still cached. Weighs it again, because some values grow while they are used."""
         with self._lock:
             if key not in self._values:
                 return None
@@ -49,7 +49,7 @@ class Recent(Generic[K, V]):
 
     @contextmanager
     def making(self, key: K) -> Generator[None]:
-        """While one thread makes a value, others that need the same one wait here. Look it up again inside."""
+        """While one thread makes a value, others that need the same value wait. Look it up again inside the block."""
         with self._lock:
             making = self._making.setdefault(key, Lock())
         try:

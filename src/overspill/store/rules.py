@@ -14,7 +14,7 @@ def check_id(id: str) -> None:
 
 
 def check_name(name: str) -> None:
-    """Check a session's name. An empty one means that it has none."""
+    """Check a session's name. An empty string means that the session has no name."""
     if len(name) > _MAX_NAME_CHARS or not name.isprintable():
         raise BadRequest(
             f"{name[:50]!r} cannot name a session: a name has 1 to {_MAX_NAME_CHARS} printable characters, this has {len(name)}."

@@ -16,7 +16,7 @@ from overspill.store.quota import OutputQuota
 
 
 class OutputParts(Protocol):
-    """Where the parts of one output go."""
+    """Writes the parts of one output."""
 
     size: int = 0
     """How many bytes are stored."""
@@ -24,7 +24,7 @@ class OutputParts(Protocol):
     """The most bytes of one part."""
 
     def add(self, data: memoryview) -> None:
-        """Store all of it, or raise StoreError. `size` grows by what is stored. If the output does not exist yet, its first part
+        """Store all of `data`, or raise StoreError. `size` grows by what is stored. If the output does not exist, its first part
         creates it, or finds that the id is taken."""
 
     def complete(self) -> None: ...
@@ -77,7 +77,7 @@ class BaseShelf:
         self._leave()
 
     def check_writable(self) -> OutputQuota:
-        """The quota for what it may still write."""
+        """The quota for further writes. Raises StoreError if the shelf cannot be written to."""
         if self._quota is None:
             raise StoreError(f"Session {self.session} was opened for reading only. Only the session itself writes to its shelf.")
         self._check_open()
@@ -92,7 +92,7 @@ class BaseShelf:
             raise rules.closed_error("shelf")
 
     def _make_parts(self, id: str) -> OutputParts:
-        """Raises StoreError if the id is taken by an output that is not being written here."""
+        """Make the writer of one output's parts. Raises StoreError if an output that this shelf is not writing has the id."""
         raise NotImplementedError
 
     def _write_journal(self, lines: bytes) -> None:
@@ -103,7 +103,7 @@ class BaseShelf:
         raise NotImplementedError
 
     def _leave(self) -> None:
-        """Called once, when nothing is being written any more."""
+        """End the session. Called once, when nothing is being written any more."""
 
     def _is_inherited(self) -> bool:
         """Whether this is a forked child. The session is its parent's, and has not ended with it."""

@@ -24,7 +24,7 @@ MEMORY = 1 << 20
 """Bytes that wait in memory until it is known whether the output must be stored at all."""
 
 Filter: TypeAlias = Callable[[bytes, bool], bytes]
-"""Gets data to store, and whether that is the end; returns what to store of it. It may hold some back until the end."""
+"""Gets data and whether that is the last of it, and returns the bytes to store. It may hold some back until the end."""
 
 
 class SealedOutput(Struct, frozen=True):
@@ -39,7 +39,7 @@ class SealedOutput(Struct, frozen=True):
 
 
 class Spool:
-    """Its methods block. `limit` is how many bytes of one output may be stored; any after that are counted and dropped.
+    """Its methods block. `limit` is how many bytes of one output may be stored; further bytes are counted and dropped.
     `exact_bytes` is for `Meter`. Only the result of `filter` is kept, not the original data."""
 
     def __init__(
@@ -67,7 +67,7 @@ class Spool:
 
     @property
     def size(self) -> Size:
-        """Valid when everything has arrived."""
+        """The size of the output. Valid when everything has arrived."""
         with self._lock:
             self._end_filter()
             return self._meter.size()
@@ -78,7 +78,7 @@ class Spool:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it is in memory only, until its store answers again."""
+        """Whether the output is in memory only, until its store answers again."""
         return isinstance(self._writer, WaitingWriter) and self._writer.is_waiting
 
     @property
@@ -88,7 +88,7 @@ class Spool:
 
     @property
     def sha256(self) -> str:
-        """Valid when everything has arrived; empty if some of it could not be stored."""
+        """The hash of the output. Valid when everything has arrived; empty if part of the output could not be stored."""
         with self._lock:
             self._end_filter()
             digest = self._hash.copy()
@@ -204,7 +204,7 @@ class Spool:
                 self._writer.discard()
 
     def _to_store(self) -> None:
-        """Free only the memory whose bytes are stored: if the store fails, the beginning can still be shown."""
+        """Move bytes to the store. Only stored bytes leave memory: if the store fails, the beginning can still be shown."""
         try:
             if self._writer is None:
                 self._writer = self._shelf.create(self.id)

@@ -36,7 +36,7 @@ _TABLES = (
     "CREATE TABLE names (name TEXT PRIMARY KEY, run TEXT NOT NULL, session TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE notes (kind TEXT PRIMARY KEY, content BLOB NOT NULL) WITHOUT ROWID",
 )
-"""Spelled as SQLite repeats them, to recognise an index of another version or another program."""
+"""Spelled exactly as SQLite returns them, to recognise an index of another version or another program."""
 # No write waits for the disk: `is_whole` says why that loses no name.
 _SETTINGS = ("trusted_schema = OFF", "cell_size_check = ON", "journal_mode = DELETE", "synchronous = OFF")
 _WHOLE, _MEASURED = "whole since ", "measured"
@@ -107,7 +107,7 @@ class Index:
         self.ask("COMMIT")
 
     def is_there(self) -> bool:
-        """Another process may have removed it, with the last name in it. While it is open, no other file gets its number."""
+        """Whether the file still exists. Another process may have removed it. While it is open, no other file gets its inode."""
         found = layout.find(self._folder, FILE)
         return found is not None and found.st_ino == self._inode
 
@@ -119,7 +119,7 @@ class Index:
         return None
 
     def put(self, name: str, place: Place, instead_of: Place | None) -> bool:
-        """False if the place of the name has changed from `instead_of`, which is None for a new name."""
+        """Set the place of a name, unless it has changed from `instead_of` (None: a new name). Returns whether it was set."""
         with self.change():
             if self.find(name) != instead_of:
                 return False
@@ -131,12 +131,12 @@ class Index:
 
     @property
     def is_whole(self) -> bool:
-        """Whether a missing name is new. A power failure may lose the last entries, but then this machine has restarted since."""
+        """Whether every name is in the index. Not after a restart of the machine: a power failure may lose the last entries."""
         is_filled = self._read_note(_WHOLE + _read_boot_id()) is not None
         return is_filled and not layout.find(self._folder, _EARLIER_WHOLE)
 
     def fill(self, names: Iterable[tuple[str, Place]], *, is_all: bool) -> None:
-        """Add the missing names, and remove what earlier versions had in its place: they would not know ours."""
+        """Add the missing names, and remove the files of earlier versions, which would not contain our names."""
         if self.ask("PRAGMA quick_check(1)") != [("ok",)]:
             raise IndexDamaged("The index of names is damaged. Try again.")
         for file in self._folder.names():
@@ -174,7 +174,7 @@ class Index:
 
 @contextmanager
 def open_index(root: Directory, *, makes: bool = False, within: float = _MAX_WAIT_SECONDS) -> Generator[Index | None]:
-    """None if the index does not exist, or if something else has its place: in /tmp, everyone may take any name. Raises
+    """The index, or None if it does not exist or if its path is taken: in /tmp, everyone may create any file. Raises
     IndexAway, or IndexDamaged after it has been replaced."""
     name = layout.hints_directory()
     with ExitStack() as opened:
@@ -213,7 +213,7 @@ def forget(root: Directory, name: str = "", place: Place | None = None) -> None:
 
 
 def _replace(root: Directory, folder: Directory, within: float) -> None:
-    """One process at a time, and only if it is still damaged: another process may have replaced it and used it since."""
+    """Replace the index, in one process at a time, if it is still damaged: another process may have replaced it already."""
     with suppress(OSError, IndexAway), lock.hold_alone(root, within=within):
         with suppress(IndexDamaged), closing(Index(folder, within)) as index:
             if index.ask("PRAGMA quick_check(1)") == [("ok",)]:

@@ -81,7 +81,7 @@ def take(directory: Directory, *, until: float = 0.0) -> Lock | None:
 
 @contextmanager
 def hold_if_free(directory: Directory) -> Generator[bool]:
-    """Whether it is held here, because no other process held it. Raises FileNotFoundError if it was removed."""
+    """Hold the lock if no other process does. Yields whether it is held. Raises FileNotFoundError if it was removed."""
     hold = take(directory)
     try:
         yield hold is not None
@@ -125,7 +125,7 @@ def hold_alone(root: Directory, *, within: float) -> Generator[None]:
 
 
 def _take_all(root: Directory, deadline: float, locks: ExitStack) -> list[Directory]:
-    """Empty if none existed, in which case one is made, or if the process before us removed one while we waited."""
+    """The directories whose locks were taken. Empty if none existed (this makes one), or if one was removed during the wait."""
     found: list[Directory] = []
     with suppress(FileNotFoundError):
         if not (names := _list_lock_directories(root)):

@@ -102,7 +102,7 @@ class FileReader:
             os.close(self._fd)
             self._fd = None
             if isinstance(self._map, mmap.mmap):
-                # A view is still in use. The map is freed with the last of them.
+                # A view is still in use. The map is freed with the last view.
                 with suppress(BufferError):
                     self._map.close()
             self._map = None

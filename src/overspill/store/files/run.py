@@ -32,7 +32,7 @@ _PAUSE_SECONDS = 0.01  # between two checks of a session that another process is
 
 
 class StoreRun:
-    _over = True  # until it has begun
+    _over = True  # set to False once the run has begun
 
     def __init__(self, root: Root, *, run_bytes: int, mutex: RLock, guard: KeepGuard) -> None:
         self.guard = guard
@@ -109,7 +109,7 @@ class StoreRun:
 
     @contextmanager
     def keep_for_attempts(self) -> Generator[None]:
-        """Giving up a shelf must not end what the next attempt to open one needs. Called with the mutex held."""
+        """Keep the run from ending between two attempts to open a shelf. Called with the mutex held."""
         self._attempts += 1
         try:
             yield
@@ -180,7 +180,7 @@ class NamedOpening:
             raise
 
     def _open_by_name(self, names: Index) -> LiveFileShelf | None:
-        """None if another process was faster."""
+        """Open the shelf that the index has for the name, or a new one. None if another process took the name first."""
         if not self._is_unique:
             self._fill(names)
         place = names.find(self._name)
@@ -193,13 +193,13 @@ class NamedOpening:
         chosen = found or Place(self._run.name, self._wanted.session)
         if not names.put(self._name, chosen, instead_of=place):
             return None
-        if place and self._is_made(place):  # since we looked; its process may have found its name in the index before we took it
+        if place and self._is_made(place):  # made after `find`; its process may have seen its name in the index before `put`
             names.put(self._name, place, instead_of=chosen)
             raise IndexAway("Another process has opened the session.")
         return self._reopen(found) if found else self._create(names, chosen)
 
     def _open_by_listing(self) -> LiveFileShelf | None:
-        """Used if something else is in the place of the index. None if the index is back."""
+        """Find the shelf without the index, whose path is taken by something else. None if the index is usable again."""
         if self._is_unique:
             return self._run.create_shelf(self._wanted, self._limits)
         self._sessions.survey(self._root)  # before others have to wait for us
@@ -218,7 +218,7 @@ class NamedOpening:
             if not names.is_whole:
                 found, refusals = self._sessions.survey(self._root)
                 named = [each for each in found.values() if each.opening.name]
-                named.sort(key=lambda each: (each.opening.retention != "keep", each.place.session))  # the first of a name gets it
+                named.sort(key=lambda each: (each.opening.retention != "keep", each.place.session))  # the first one gets its name
                 names.fill([(each.opening.name, each.place) for each in named], is_all=not refusals)
 
     def _hold_alone(self) -> AbstractContextManager[None]:
@@ -231,7 +231,7 @@ class NamedOpening:
             with suppress(StoreError):
                 names.remove(self._name, place)
             raise
-        if not names.is_there() or names.find(self._name) != place:  # it was replaced, without this name
+        if not names.is_there() or names.find(self._name) != place:  # the index was replaced by one without this name
             shelf.discard()
             raise IndexDamaged("The index of names was replaced. Try again.")
         return shelf

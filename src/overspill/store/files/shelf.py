@@ -96,7 +96,7 @@ def _end_of_whole_lines(fd: int) -> int:
 
 
 def read_opening(session: str, directory: Directory) -> Opening:
-    """Has no time if its first line was never finished, or not yet."""
+    """How the journal begins. Has no time if the first line is not, or was never, written completely."""
     with suppress(FileNotFoundError), open(directory.open_file(JOURNAL), "rb", buffering=0) as file:
         line, ended, _ = file.read(_MAX_FIRST_LINE_BYTES).partition(b"\n")
         if ended:
@@ -111,7 +111,7 @@ class FileShelf(BaseShelf):
 
     def open(self, id: str) -> FileReader:
         rules.check_id(id)
-        # Try the final name again, because a commit may come between the first two.
+        # Try the final name twice, because the output may be committed between the first two attempts.
         for name in (id, id + PART, id):
             with explain_failures(f"open {handles.handle(self.session, id)}"), suppress(FileNotFoundError):
                 return FileReader(self.directory.open_file(name))
@@ -146,7 +146,7 @@ class FileShelf(BaseShelf):
 
 
 class LiveFileShelf(FileShelf):
-    """It has the directory, its lock and its journal until it closes. A store and its shelves share `closing`, so that they close
+    """Holds the directory, its lock and its journal until it closes. A store and its shelves share `closing`, so that they close
     one after the other."""
 
     def __init__(

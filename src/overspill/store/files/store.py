@@ -118,7 +118,7 @@ class FileStore:
                 return expired
 
     def check_writable(self) -> None:
-        """Raise StoreError if nothing can be written in the root, which exists. Leaves nothing behind."""
+        """Raise StoreError if nothing can be written in the root, which must exist. Leaves nothing behind."""
         with explain_failures(f"write to {self.root}"), self.place.open() as root:
             with index.open_index(root):
                 pass
@@ -162,7 +162,7 @@ class FileStore:
             raise unknown_session_error(session) from None
 
     def _find(self, root: Directory, session: str) -> Place:
-        """Finds sessions of this process without listing the others."""
+        """The place of a session. Sessions of this process are found without listing others."""
         run = self._run
         if run is not None and run.usable and run.has_session(session):
             return Place(run.name, session)

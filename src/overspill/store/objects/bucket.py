@@ -20,8 +20,8 @@ from overspill.text.urls import mask_password
 
 _MAX_RETRIES = 2
 _MAX_RETRY_SECONDS = 30
-_MIN_WAIT_SECONDS = 1.0  # a failure that comes sooner costs little
-_REST_AFTER_WAIT = 2  # times as long as a call has waited in vain
+_MIN_WAIT_SECONDS = 1.0  # a call that fails faster than this needs no pause after it
+_REST_AFTER_WAIT = 2  # the pause after a call that got no answer, in multiples of how long it waited
 _MAX_REST_SECONDS = 10.0  # less than a lease, which can then be renewed soon after the service is back
 _MAX_PARALLEL_READS = 8
 _PAGE_OBJECTS = 1_000
@@ -70,14 +70,14 @@ class Bucket:
             self._objects.put(key, data, use_multipart=False)
 
     def create(self, key: str, data: bytes | memoryview = b"") -> bool:
-        """False if the object already exists."""
+        """Create an object. Returns False if it already exists."""
         with self._explain(f"write to {self.url}"), suppress(exceptions.AlreadyExistsError):
             self._objects.put(key, data, mode="create", use_multipart=False)
             return True
         return False
 
     def replace(self, key: str, data: bytes, version: str) -> bool:
-        """False if the object has changed since that version."""
+        """Replace an object. Returns False if it has changed since that version."""
         changed = (exceptions.PreconditionError, exceptions.AlreadyExistsError, FileNotFoundError)
         with self._explain(f"write to {self.url}"), suppress(*changed):
             self._objects.put(key, data, mode={"e_tag": version}, use_multipart=False)
@@ -92,7 +92,7 @@ class Bucket:
         return None
 
     def get_all(self, keys: Sequence[str]) -> Iterator[bytes | None]:
-        """In the order of the keys, several at a time."""
+        """The bytes of these objects, in the order of the keys; None for a missing one. Several are fetched at a time."""
         with ThreadPoolExecutor(_MAX_PARALLEL_READS) as pool:
             for found in pool.map(self.get, keys):
                 yield found[0] if found else None
@@ -108,7 +108,7 @@ class Bucket:
         return None
 
     def list(self, prefix: str, after: str = "") -> Iterator[Item]:
-        """In pages, ordered by key. Only keys after `after`, if it is given."""
+        """The objects whose keys have this prefix, ordered by key and fetched in pages; only keys after `after`, if given."""
         with self._explain(f"list {self.url}"):
             for page in self._objects.list(prefix, offset=after or None, chunk_size=_PAGE_OBJECTS):
                 yield from map(_item, page)
@@ -132,7 +132,7 @@ class Bucket:
             with self._mutex:
                 if started < self._no_attempt_before:
                     raise _away_error(doing, failure)
-                # This caller tries it, for as long as the library allows. Until then, the others need not try.
+                # This caller tries the service, for as long as the library allows. The others fail until it has finished.
                 self._no_attempt_before = started + _MAX_RETRY_SECONDS
         try:
             yield

@@ -27,13 +27,13 @@ _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # the former als
 
 
 def read_opening(bucket: Bucket, session: str) -> Opening | None:
-    """None if the session does not exist. Always asks the service, because it may have been removed."""
+    """How a session began, or None if it does not exist. Always asks the service, because it may have been removed."""
     found = bucket.get(f"openings/{session}") if session else None
     return Opening.parse(session, found[0]) if found else None
 
 
 def family_keys(opening: Opening) -> list[str]:
-    """Most names are a family's name and the session's id. The key then says everything, and the name needs no object."""
+    """The keys of a session in its families. For most names, which end with the session's id, they say all of the opening."""
     folders = [f"families/{_digest(family)}/{opening.session}" for family in keep.list_families(opening.name)]
     if opening.name.rpartition("/")[2] == opening.session:
         return [f"{folder}.{opening.retention}" for folder in folders[1:]]
@@ -50,7 +50,7 @@ def list_family(bucket: Bucket, family: str, after: str = "") -> Iterator[tuple[
 
 
 def family_id(name: str) -> str:
-    """Whose limits a session of this name counts towards, as the keys spell it."""
+    """The family whose limits a session of this name counts towards, as the keys spell it."""
     family = keep.family_of(name)
     return _digest(family) if family else ""
 
@@ -110,7 +110,7 @@ class BucketLease(Lease):
             return self.is_usable
 
     def _sign(self) -> None:
-        """Called with the mutex held. The lease may run out while the service is slow to take the sign of life."""
+        """Renew the lease. Called with the mutex held. The lease may run out while the service is slow to accept the request."""
         started = _elapsed()
         self._bucket.put(self._key)
         written = _elapsed()
@@ -127,7 +127,7 @@ def _elapsed() -> float:
 class NameEntry(Struct, frozen=True):
     session: str
     hold: str = ""
-    """Empty if it is not held."""
+    """The id of the hold; empty if the session is not held."""
     run: str = ""
 
 
@@ -157,7 +157,7 @@ class Names:
         return found is not None and found[0].hold == hold
 
     def release(self, name: str, hold: str, *, keep: bool) -> None:
-        """Does nothing if another process has taken it."""
+        """Give up a name. Does nothing if another process has taken it."""
         found = self._read(name)
         if found is None or found[0].hold != hold:
             return
@@ -170,7 +170,7 @@ class Names:
             self._replace(name, NameEntry(entry.session if keep else ""), version)
 
     def take_for_removal(self, name: str, session: str, run: BucketLease, hold: str) -> bool:
-        """False if another process holds it, in which case the session may not be removed."""
+        """Take the name of a session to remove the session. Returns False if another process holds it: then do not remove it."""
         found = self._read(name)
         if found is None or found[0].session != session:
             return True

@@ -28,7 +28,7 @@ class Parts(Struct, frozen=True):
 
     @classmethod
     def of(cls, items: list[Item]) -> Parts:
-        """From its objects. A part after a gap has not been acknowledged, and does not count."""
+        """Build it from a listing of the output's objects. A part after a gap was never acknowledged, and does not count."""
         starts: list[int] = []
         size = 0
         names: set[str] = set()
@@ -52,12 +52,12 @@ def folder(session: str, id: str) -> str:
 
 
 def recorded_key(session: str, id: str) -> str:
-    """Has the journal's line about the output. A short name, which has only the end of the id, finds it here."""
+    """The key of the object with the journal's line about the output, which short names need: they have only the end of an id."""
     return f"recorded/{id[-handles.ENDING_CHARS :]}/{session}/{id}"
 
 
 def read_parts(bucket: Bucket, session: str, id: str) -> Parts | None:
-    """None if the output does not exist."""
+    """The parts of an output, or None if it does not exist."""
     items = list(bucket.list(folder(session, id)))
     return Parts.of(items) if items else None
 

@@ -18,20 +18,20 @@ def list_outputs(bucket: Bucket, session: str) -> list[str]:
 
 
 def mark_removed(bucket: Bucket, session: str, id: str) -> bool:
-    """False if another worker has already marked it. The trash comes first, because everything in it is checked again anyway."""
+    """Mark an output as removed. False if it is marked already. The trash comes first: all of it is checked again anyway."""
     bucket.put(f"trash/{session}/{id}")
     return bucket.create(folder(session, id) + REMOVED)
 
 
 def delete_output(bucket: Bucket, session: str, id: str) -> None:
-    """Deletes the mark last, so that a half-deleted output stays removed."""
+    """Delete an output's objects, the mark last, so that a half-deleted output stays removed."""
     keys = [item.key for item in bucket.list(folder(session, id))]
     bucket.delete([recorded_key(session, id), *(key for key in keys if not key.endswith(REMOVED))])
     bucket.delete([key for key in keys if key.endswith(REMOVED)])
 
 
 def delete_session(bucket: Bucket, session: str) -> None:
-    """Deletes the opening early: without it, the session is gone. Only the family's keys go first, so that none are left over."""
+    """Delete a session: first its families' keys, so that none are left over, then its opening, without which it is gone."""
     if opening := read_opening(bucket, session):
         bucket.delete(family_keys(opening))
     bucket.delete([f"openings/{session}"])
@@ -78,7 +78,7 @@ def remove_run(bucket: Bucket, run: str) -> None:
 
 
 def list_live_sessions(bucket: Bucket, run: BucketLease, session: str = "") -> set[str]:
-    """All of them, or only this one."""
+    """The ids of all live sessions, or only `session`, if it is live."""
     held = [item.key.split("/") for item in bucket.list(f"holds/{session}/" if session else "holds/")]
     if not held:
         return set()

@@ -76,7 +76,7 @@ class ObjectJournal:
                 self._compact()
 
     def _compact(self) -> None:
-        """Called with the mutex held. Until the single objects are gone, readers skip those that the new one contains."""
+        """Combine single objects into one. Called with the mutex held. Readers skip the single ones until they are gone."""
         singles = [entry for entry, _ in self._waiting]
         joined = Entry(singles[0].ms, self._hold, singles[0].first, singles[-1].last)
         self._bucket.put(joined.key(self._session), b"".join(lines for _, lines in self._waiting))
@@ -123,7 +123,7 @@ class ObjectShelf(SharedShelf):
             joined = [entry for entry in new if entry.last > entry.first]
             wanted = [entry for entry in new if entry.last > entry.first or not any(each.has(entry) for each in joined)]
             found = list(self._bucket.get_all([entry.key(self.session) for entry in wanted]))
-            if None not in found:  # otherwise objects were combined after they were listed
+            if None not in found:  # None: objects were combined after they were listed
                 last = max(entry.last for entry in entries) if is_counted else 0
                 return [(last, lines) for lines in found if lines is not None]
         raise StoreError(f"The journal of session {self.session} changes faster than it can be read. Try again.")
@@ -178,9 +178,9 @@ class LiveObjectShelf(ObjectShelf):
             self._names.release(self._name, hold.id, keep=hold.retention == "keep")
 
     def _check_held(self) -> int:
-        """After the lease has run out, checks once whether another process has taken the session.
+        """Check once, after the lease has run out, whether another process has taken the session.
 
-        It cannot refuse a write for that reason, so this is called after each write too: what may have arrived too late is not
+        The service cannot refuse a write for that reason, so this is called after each write too: one that came too late is not
         acknowledged. Returns how often the lease has run out.
         """
         lapses = self._run.check_lease()
@@ -192,6 +192,6 @@ class LiveObjectShelf(ObjectShelf):
         return lapses
 
     def _still_has_name(self) -> bool:
-        """Also false if the session was removed."""
+        """Whether this hold still has the session's name. False also if the session was removed."""
         has_name = not self._name or self._names.is_held_by(self._name, self._hold_id)
         return has_name and self._bucket.find(f"openings/{self.session}") is not None

@@ -129,7 +129,7 @@ class ObjectStore(SharedStore[BucketLease, LiveObjectShelf]):
         kind = kind if is_new else "keep"
         if limits and kind == "keep" and not self._is_recalled:
             self._is_recalled = True
-            # Even an old one will do: the limits may be due, but the first output need not wait until they have been applied.
+            # Even an old measurement will do: if the limits are due, the first output need not wait until they have been applied.
             with suppress(StoreError):
                 found = self._bucket.get(_MEASURED)
                 if measured := lenient_json.parse(found[0], Measurement) if found else None:
@@ -167,7 +167,7 @@ class ObjectStore(SharedStore[BucketLease, LiveObjectShelf]):
         return {session: found[session] for session in sorted(found)[:most]}
 
     def _read_openings(self, sessions: list[str]) -> dict[str, Opening]:
-        """Leaves out those that have been removed. Openings never change, so only new ones are read."""
+        """How these sessions began, without those that were removed. Openings never change, so only new ones are read."""
         known = self._openings
         if len(known) > _MAX_KNOWN_OPENINGS:
             known = self._openings = {}

@@ -21,7 +21,7 @@ _MAX_CONNECTIONS = 8
 _CONNECT_SECONDS = 5
 ANSWER_SECONDS = 30.0
 """The most that one statement may take."""
-_REST_AFTER_FAILURE = 5  # times as long as a failed attempt took, to make a missing server cost little
+_REST_AFTER_FAILURE = 5  # the pause after a failed attempt, in multiples of how long it took
 _MAX_REST_SECONDS = 30.0
 _FULL = (errors.DiskFull, errors.OutOfMemory)
 _SCHEMA_LOCK = 0x6F766572  # any number that other programs are unlikely to lock
@@ -56,7 +56,7 @@ class Database:
         self._begin()
 
     def _begin(self) -> None:
-        """Begin without connections. In a forked child, existing ones belong to its parent."""
+        """Start without connections. In a forked child, existing ones belong to its parent."""
         self._idle: list[_Connection] = []
         self._pid = os.getpid()
         weakref.finalize(self, _close_all, self._idle, self._pid)
@@ -157,7 +157,7 @@ class Database:
             raise StoreError(f"Could not {doing}: {self.url} refused it ({self._first_line(error)}).") from error
 
     def _first_line(self, error: psycopg.Error) -> str:
-        """Leaves out the details of a refusal, which may quote the data to be stored."""
+        """The first line of an error. Leaves out the details, which may quote the data to be stored."""
         text = error.diag.message_primary or next(iter(str(error).splitlines()), "") or "no reason given"
         password = str(self._parameters.get("password") or "")
         return text.replace(password, "***") if password else text

@@ -127,7 +127,7 @@ class PostgresShelf(SharedShelf):
             raise lost_session_error(self.session)
 
     def _remove_outputs(self, stays: Collection[str]) -> int:
-        """Outputs that another live process is still writing stay too."""
+        """Remove all outputs but `stays` and those that another live process is writing. Returns how many bytes they had."""
         doing = f"clear up session {self.session}"
         found = {str(id): size for id, size in self._database.rows(doing, sql.LIST_OUTPUTS, self._key)}
         doomed = [id for id in found if id not in stays]

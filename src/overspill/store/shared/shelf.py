@@ -36,7 +36,7 @@ class LocalCopies(Recent[str, BytesReader]):
         super().__init__(_MAX_COPIED_BYTES, lambda copy: copy.size)
 
     def copy(self, handle: str, size: int, read: Callable[[int, int], bytes]) -> BytesReader:
-        """`read` fetches a range of it."""
+        """A local copy of an output. `read` fetches a range of the output."""
         with self.making(handle):
             if (found := self.get(handle)) is None:
                 found = self[handle] = copy_bytes(size, read)
@@ -57,7 +57,7 @@ class OutputSource(Protocol):
     """The URL of the store."""
 
     def measure(self) -> tuple[int, bool]:
-        """How many bytes it has, and whether it is complete. A complete one never changes, so one request is enough."""
+        """The number of bytes, and whether the output is complete. A complete output never changes, so one request is enough."""
         ...
 
     def read(self, start: int, end: int) -> bytes:
@@ -137,7 +137,7 @@ class SharedShelf(BaseShelf):
     """Every write raises StoreError if another process has taken the session."""
 
     seconds_between_notes: float
-    """The limits count days, so that many reads of one output need one note."""
+    """The limits count days, so one note is enough for many reads of an output."""
 
     def __init__(self, session: str, copies: LocalCopies, hold: Hold | None = None) -> None:
         super().__init__(session, hold.quota if hold else None)
@@ -178,7 +178,7 @@ class SharedShelf(BaseShelf):
         raise NotImplementedError
 
     def _find(self, id: str, *, is_begun: bool) -> OutputSource:
-        """Raises UnknownHandle if the output does not exist or was removed. Nothing is stored of one that was not begun."""
+        """Find an output. Raises UnknownHandle if it does not exist or was removed. `is_begun`: whether any of it is stored."""
         raise NotImplementedError
 
     def _note_read(self, id: str) -> None:

@@ -23,7 +23,7 @@ REMOVE_AFTER_SECONDS = 600.0
 """After this long without a sign of life, what a process did not mean to keep is removed."""
 READABLE_AFTER_REMOVAL_SECONDS = 300.0
 """How long readers that are open can still read a removed output."""
-_RENEWALS = 3  # in the time of a lease
+_RENEWALS = 3  # how often a lease is renewed before it would run out
 
 
 class Lease:
@@ -84,7 +84,7 @@ class SharedStore(Generic[R, S]):
     seconds_between_measurements: float
     """How often everything that is kept gets measured."""
     _family_of = staticmethod(keep.family_of)
-    """Whose limits a session of this name counts towards, and who reads it by the names of its outputs."""
+    """The family whose limits a session of this name counts towards, and which may read it by the names of its outputs."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class SharedStore(Generic[R, S]):
 
     @property
     def run(self) -> R:
-        """Started by the first call, and again in a forked child, after `close`, and if others considered this process dead."""
+        """The run of this process. A new one starts on first use, in a forked child, after `close`, and if the lease was lost."""
         with self._mutex:
             if self._run is None or not self._run.is_usable:
                 self._run = self._start_run()
@@ -140,7 +140,7 @@ class SharedStore(Generic[R, S]):
         raise NotImplementedError
 
     def _begin(self, opening: Opening, run: R, hold: str, limits: KeepLimits | None) -> tuple[str, Retention]:
-        """Create the session, or hold the kept one that has its name. Returns which."""
+        """Create the session, or hold the kept one that has its name. Returns the id of that session and its retention."""
         raise NotImplementedError
 
     def _make_shelf(self, session: str, name: str, hold: Hold, run: R) -> S:
