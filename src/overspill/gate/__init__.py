@@ -1,1 +1,1 @@
-"""Measures every result, then passes it on, keeps it or cuts it."""
+"""Measures every result, then passes it on, stores it or shortens it."""

@@ -41,11 +41,11 @@ class CollectedResult:
     boundaries: tuple[int, ...] = ()
     lineage: Lineage | None = None
     error: BaseException | None = None
-    broke_off = ""  # or why the tool failed, when it had already produced output
+    broke_off = ""  # why the tool failed, if it had already produced output
     is_hidden = False
     """Whether secrets in the tool's own object keep it from passing."""
     remarks: Sequence[str] = ()
-    """Notes about secrets in it."""
+    """Notes about secrets in the result."""
     _spool: Spool | None = None
     _head: bytes | bytearray = b""
     _abandoned = False
@@ -61,7 +61,7 @@ class CollectedResult:
 
     @property
     def in_hand(self) -> Sequence[str] | None:
-        """All original texts, if they are in memory; None for a stream and for large JSON."""
+        """All original texts if they are in memory; None for a stream or large JSON."""
         return (self.plain,) if self.plain is not None else None if self.content is None else self.texts
 
     @property
@@ -132,7 +132,7 @@ class CollectedResult:
             self.plain = wording.tool_failure(describe(error))
 
     def count_notes(self, count: Callable[[str], int]) -> int:
-        """The tokens of its notes."""
+        """The number of tokens of the notes."""
         return sum(map(count, self.notes))
 
     def discard(self) -> None:
@@ -140,7 +140,7 @@ class CollectedResult:
             self._spool.discard()
 
     async def _take_stream(self, chunks: AsyncIterator[Any]) -> None:
-        """An error ends the stream, but keeps what it had produced."""
+        """Collect a stream. An error ends it, but what it had produced is kept."""
         try:
             async for chunk in chunks:
                 self._add(chunk, self.spool)
@@ -178,7 +178,7 @@ class CollectedResult:
         if not isinstance(chunk, str | bytes | bytearray | memoryview):
             raise TypeError(wording.not_a_chunk(type(chunk).__name__))
         data = encoding.encode(chunk) if isinstance(chunk, str) else bytes(cast("bytes", chunk))
-        self._head = self._head or bytearray()  # not of the class
+        self._head = self._head or bytearray()  # a new object, because the default belongs to the class
         self._head += data[: _SNIFFED_BYTES - len(self._head)]
         spool.add(data)
 
@@ -199,7 +199,7 @@ class CollectedResult:
                 await self._take_text(content)
             else:
                 await anyio.to_thread.run_sync(self._add_json, value)
-        except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError if something changes it meanwhile
+        except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError if the value changes while it is written
             self.discard()
             self._spool = None
             self.plain = wording.not_serialisable(type(value).__name__, str(error))

@@ -1,4 +1,4 @@
-"""Decides from figures alone whether an output passes, is kept or is cut."""
+"""Decides from figures alone whether an output passes, is stored or is shortened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The heart of Overspill: a result passes untouched, or is stored whole and answered with something small."""
+"""The heart of Overspill: a result passes untouched, or is stored whole and replaced by something small."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class Gate:
         return None if self._budget is None else self._budget.room
 
     def _finds_room(self, collected: CollectedResult, settings: Settings) -> bool:
-        """Checks texts within all other limits. If room is lacking or counting takes long, they go the usual way."""
+        """Reserves room for texts within all other limits. Returns False if there is none, or if counting would take long."""
         if self._budget is None or keeps_nothing(settings) or collected.least_bytes > MAX_BYTES_ON_LOOP:
             return self._budget is None
         shown = "".join(collected.in_hand or ())
@@ -175,7 +175,7 @@ class Gate:
         return replace(self._reply_in_hand(collected), fits=fits)
 
     async def _keep_and_pass(self, call: ToolCall, collected: CollectedResult, size: Size, reason: Reason) -> Reply:
-        """Even an output that cannot be stored passes, because the program already has it."""
+        """Store an output and pass it on. It passes even if it cannot be stored, because the program already has it."""
         kept: Kept | None = None
         with suppress(StoreError):
             kept = await self.keep(call, collected, reason)
@@ -223,7 +223,7 @@ class Gate:
             except StoreError as error:
                 unstored = str(error)
             size = collected.spool.size if sealed is None else sealed.size
-            if unstored and collected.plain is not None:  # unstored text has not been measured
+            if unstored and collected.plain is not None:  # text that is not stored has not been measured
                 size = size_of(collected.plain, settings.model)
             sha256 = sealed.sha256 if sealed and not unstored else ""
             source, collected.remarks = open_source(self.redaction, call, collected, size, sha256)
@@ -252,7 +252,7 @@ class Gate:
         )
 
     async def _keep_large_blobs(self, call: ToolCall, reply: Reply, settings: Settings) -> Reply:
-        """Images, audio and binary resources pass in place unless they are too large."""
+        """Store images, audio and binary resources that are too large for the reply. Others stay in their places."""
         if keeps_nothing(settings) or not any(blob_size(block) > settings.max_inline_blob for block in reply.content):
             return reply
         content: list[Block] = []

@@ -62,7 +62,7 @@ def decode_blob(block: Block) -> bytes:
 
 
 def describe_images(text: str, of: Kept, store: StoreBlob | None) -> tuple[list[SealedKept], list[str]]:
-    """The stored blobs, and a line about each image. `store` stores an image as a blob. An image that cannot be stored is still
+    """The stored images, and a line about each image. `store` stores an image as a blob. An image that cannot be stored is still
     in its output. Without `store`, describes only images with a pointer."""
     blobs, lines = list[SealedKept](), list[str]()
     images = [(image, pointer) for image, pointer in find_images(text) if store or pointer]

@@ -74,7 +74,7 @@ _said: ContextVar[_Said | None] = ContextVar("overspill_said", default=None)
 
 @contextmanager
 def remember_said(owner: object, messages: Messages) -> Generator[None]:
-    """Calls made inside look for what the last messages say. Without messages, nothing changes."""
+    """For calls made inside the block, the last messages say what to look for. Without messages, nothing changes."""
     if not messages:
         yield
         return
@@ -88,7 +88,7 @@ def remember_said(owner: object, messages: Messages) -> Generator[None]:
 
 
 def find_intent(owner: object, call: ToolCall, settings: Settings) -> Intent | None:
-    """Returns None if nothing is known or the settings turn it off. `settings` are the tool's."""
+    """The intent behind a call; None if nothing is known or the settings turn intents off. `settings` are the tool's."""
     if settings.intent == "off":
         return None
     if call.intent.strip():
@@ -100,7 +100,7 @@ def find_intent(owner: object, call: ToolCall, settings: Settings) -> Intent | N
 
 
 def read_arguments(args: object) -> str:
-    """The words in the arguments of a call, if any. If some strings have several words, single words are options."""
+    """The words in the arguments of a call. If some strings have several words, single words are left out as options."""
     found = [value.strip() for value in islice(_walk(args, _MAX_DEPTH), _MAX_VALUES) if value and _reads_as_words(value)]
     phrases = [value for value in found if len(value.split()) > 1]
     return " ".join(phrases or found)

@@ -1,4 +1,4 @@
-"""What a session holds in memory about its outputs, with limits. The journal and the store have the rest."""
+"""What a session holds in memory about its outputs, with limits. Everything else is in the journal and the store."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from overspill.types import Block, Kept, Reason, ToolCall
 from overspill.wording.replies import stopped_early
 
 MAX_OUTPUTS_IN_MEMORY = 1_000
-"""How many stored outputs have their descriptions in memory. The others have only their ids there."""
+"""How many stored outputs have their descriptions in memory. Of all others, only the ids are in memory."""
 MAX_UNSTORED_OUTPUTS = 1_000
 """How many outputs that could not be stored have their beginnings in memory."""
 MAX_CHECKPOINTS = 65_536
-"""For all stored outputs of a session. One for each 64 KiB covers the latest 4 GiB."""
+"""The total for all stored outputs of a session. One for each 64 KiB covers the latest 4 GiB."""
 MAX_ARGUMENT_CHARS = 1 << 20
 """The total for the arguments of all calls with a stored output."""
 MAX_HELD_BYTES = 64 * MEMORY
@@ -151,7 +151,7 @@ class HeldOutputs(BoundedCache[bytes]):
 
     @property
     def room(self) -> int:
-        """How many bytes the next one may have."""
+        """How many bytes of the next output may be held."""
         return min(MEMORY, max(_MIN_HELD_BYTES, MAX_HELD_BYTES - sum(map(len, self.values()))))
 
 
@@ -260,7 +260,7 @@ class ShownOutputs:
         self._forget_others()
         spool = collected.spool
         sizes = (kept.size.bytes for kept, _ in tuple(self._by_content.values()))
-        if collected.broke_off or collected.media != "text" or spool.total not in sizes:  # cheaper than hashing
+        if collected.broke_off or collected.media != "text" or spool.total not in sizes:  # hashing takes longer
             return None
         content = (spool.sha256, collected.boundaries, call.server)
         kept, _ = self._by_content.get(content, (None, None))

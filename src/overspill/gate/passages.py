@@ -29,7 +29,7 @@ from overspill.wording import presets as wording
 MAX_NOTED_CHARS = 1 << 20
 """The total for the intents of a session's background jobs."""
 MAX_SEARCHES = 2
-"""How many may run at the same time. Each may build an index, which takes memory and processor time and cannot be interrupted."""
+"""How many searches may run at the same time. Each may build an index, which takes memory and time and cannot be interrupted."""
 _LONG_KIND = "a long name of a kind"  # a placeholder until the kind is known
 _MIN_TOKENS = 64  # less has no room for a passage and its description
 _MIN_MODEL_TOKENS = 400  # for a model's answer, its citations and the passages
@@ -57,7 +57,7 @@ class Passages(Struct, frozen=True):
 
 class Seeker(Protocol):
     def find(self, kept: Kept, question: str, max_tokens: int, work: Work | None) -> Passages:
-        """Blocks. Raises OverspillError if the output is gone or damaged. Keeps its index for the next question."""
+        """Search the output. Blocks. Raises OverspillError if it is gone or damaged. Keeps its index for the next question."""
         ...
 
     def record(self, kept: Kept, found: Passages, milliseconds: int) -> None: ...
@@ -87,7 +87,7 @@ class _Asked(Struct, frozen=True):
 
 
 class _Answer(Struct, frozen=True):
-    """The result of a search. Without a block, there is nothing worth showing."""
+    """The result of a search. If it has no block, there is nothing worth showing."""
 
     question: str
     found: Passages | None = None
@@ -157,7 +157,7 @@ class IntentAnswers:
     async def _answer(
         self, message: str, kept: Kept, intent: Intent | None, settings: Settings, room: int | None
     ) -> _Answer | None:
-        """Returns None without a question or room for an answer, or if the output is gone. `message` goes with the answer."""
+        """The answer to the intent, below `message`. None without a question or room for an answer, or if the output is gone."""
         if intent is None or kept.media != "text":
             return None
         limits, max_bytes = [settings.intent_tokens], None  # a reply must respect the limits that its output exceeds
@@ -195,14 +195,14 @@ class IntentAnswers:
         return answer or _Answer(intent.questions[0])
 
     def _find(self, asked: _Asked) -> _Answer | None:
-        """Blocks. Returns the most confident answer, or the first of several equally confident ones."""
+        """The most confident answer, or the first of several equally confident ones. Blocks."""
         deadline = asked.deadline
         if not self._places.acquire(timeout=None if deadline is None else max(0.0, deadline - time.monotonic())):
             return None
         _unfinished.add(ended := Event())
         try:
             answers, questions, work = list[_Answer](), asked.intent.questions, asked.work
-            if work:  # more questions for shorter outputs: all may read as much as one may, and cut twice as much
+            if work:  # the shorter the output, the more questions: together they may read as much as one, and cut twice as much
                 size = max(1, asked.kept.size.bytes)
                 questions = questions[: max(1, min(work.read // size, 2 * work.cut // min(size, work.cut)))]
             for question in questions:
@@ -243,7 +243,7 @@ class IntentAnswers:
 
 
 def _least_confidence(intent: Intent) -> float:
-    """An answer to a guessed intent is shown only if it is probably right."""
+    """The least confidence to show an answer. It is higher for a guessed intent, whose answer must probably be right."""
     return UNLIKELY if intent.is_explicit else LIKELY
 
 
@@ -253,7 +253,7 @@ _unfinished: set[Event] = set()
 
 @cache
 def _wait_at_exit() -> None:
-    """Python stops these threads when the program ends, and stopping one inside the matcher crashes the program."""
+    """Wait for searches before the program ends: Python then stops their threads, which crashes it inside the matcher."""
 
     def wait() -> None:
         for ended in list(_unfinished):

@@ -18,7 +18,7 @@ from overspill.types import Block
 
 
 class ReplyRecorder:
-    """Stores replies in a thread, without delaying calls. Replies that arrive meanwhile are stored together, to keep up with a
+    """Stores replies in a thread, without delaying calls. Replies that come during a write are stored together, to keep up with a
     slow disk or server. A reply that cannot be stored does not stop a call: it is missing, and the log says so."""
 
     def __init__(self, shelf: Shelf, ledger: Ledger, redact: Callable[[str], str], *, is_on: bool) -> None:
@@ -35,7 +35,7 @@ class ReplyRecorder:
         self._mutex = Lock()
 
     def add(self, content: Sequence[Block]) -> RecordedReply | None:
-        """Where it will be stored. None if replies are not recorded or memory is full."""
+        """The place where the reply will be stored; None if replies are not recorded or memory is full."""
         if self._storing is None:
             return None
         data = encoding.encode(self._redact(join_texts(content, "\n\n")))
@@ -46,7 +46,7 @@ class ReplyRecorder:
             if not self._id:
                 try:
                     self._storing.submit(self._store_next)
-                except RuntimeError:  # the session has closed meanwhile
+                except RuntimeError:  # the session has closed in the meantime
                     return None
                 self._id = handles.new()
             reply = RecordedReply(self._id, len(self._next), len(data), sum(block_text(block) is None for block in content))

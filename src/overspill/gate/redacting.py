@@ -23,7 +23,7 @@ from overspill.types import Block, Size, ToolCall
 from overspill.wording import replies as wording
 
 _CONTENTS = ("text", "data", "blob")
-"""The fields of a block that hold what is not about it."""
+"""The fields of a block that hold its content, not facts about it."""
 
 
 def hide(redaction: Redaction, call: ToolCall, text: str) -> str:
@@ -32,7 +32,7 @@ def hide(redaction: Redaction, call: ToolCall, text: str) -> str:
 
 
 async def redact_result(collected: CollectedResult, redaction: Redaction, call: ToolCall, *, may_pass: bool = True) -> None:
-    """Redact its error, its blocks' other fields and, if it may pass, its texts and the tool's own object. The spool keeps the
+    """Redact a result's error, its blocks' other fields and, if it may pass, its texts and the tool's object. The spool keeps the
     original texts."""
     collected.broke_off = redaction.redact(collected.broke_off, call.name, call.server)
     redactor = redaction.shown(call.name, call.server)

@@ -110,7 +110,7 @@ Form: TypeAlias = Callable[[Kept, OutputText, Settings], list[ReplyDraft]]
 
 
 def draft_handle(kept: Kept, source: OutputText, settings: Settings, images: Sequence[str] = ()) -> list[ReplyDraft]:
-    """The message with a card, with smaller and smaller cards, and by itself. `images`: a line about each image in the output."""
+    """The message with a card, with smaller cards, and without any card. `images`: a line about each image in the output."""
     words = settings.wording
     message = "\n".join((words.stored(kept, settings.surface), *images))
     frame = f"{message}\n\n{wording.preview('', kept.size.chars)}\n"
@@ -159,7 +159,7 @@ FORMS: dict[str, Form] = {
 
 
 def draft_incomplete(kept: Kept | None, total: int, why: str, source: OutputText, settings: Settings) -> list[ReplyDraft]:
-    """For an output that could not be stored whole: as much as the limits allow, and a note on the rest."""
+    """For an output that could not be stored whole: as much as the limits allow, and a note on what is missing."""
     note = settings.wording.incomplete_output(kept, total, why, settings.surface)
     limit = settings.truncation.inline_limit or settings.size_cap or _FALLBACK_CHARS
     cut = source.truncate_to_bytes(limit, settings)
@@ -167,7 +167,7 @@ def draft_incomplete(kept: Kept | None, total: int, why: str, source: OutputText
 
 
 def draft_binary(kept: Kept | None, spool: Spool, why: str, settings: Settings, block: Block = None) -> list[ReplyDraft]:
-    """Blocks. For an output that is not plain text: its type, judging by its block or its bytes, and how to read it."""
+    """Drafts for an output that is not plain text: its type, judged by its block or its bytes, and how to read it. Blocks."""
     words = settings.wording
     if kept is None or why:
         return [ReplyDraft((words.incomplete_output(kept, spool.total, why, settings.surface),))]
@@ -184,7 +184,7 @@ def draft_binary(kept: Kept | None, spool: Spool, why: str, settings: Settings, 
 
 
 def describe_truncation(cut: Cut | None, size: Size, count: Callable[[str], int], artifact_id: str | None) -> Truncation:
-    """Without a cut, the model gets only a reference to the output."""
+    """How the text was shortened. Without a cut, the model gets only a reference to the output."""
     cut = cut or Cut("", "reference", size.lines, size.chars)
     return Truncation(
         original_size=size.chars,

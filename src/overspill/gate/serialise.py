@@ -144,7 +144,7 @@ def _are_same(numbers: list[float]) -> bool:
 
 
 def _write_whole(value: Any, types: set[type] | None) -> bytes:
-    """`types`: all types in it, if known."""
+    """A value in one piece. `types`: all types in it, if known."""
     if types is not None and types <= _PLAIN:
         # `to_json` writes or refuses lone surrogates, keys that are not strings, integers with too many digits, and deep nesting.
         with suppress(TypeError, ValueError, OverflowError, RecursionError):

@@ -1,1 +1,1 @@
-"""The doors: a session, its blocking twin, and extraction without one."""
+"""The public entry points: a session, its blocking twin, and extraction without a session."""

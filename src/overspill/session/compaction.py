@@ -20,18 +20,18 @@ from overspill.types import Kept
 from overspill.wording.replies import COMPACTED, compacted_result
 
 MIN_RESULT_TOKENS = 200
-"""Smaller results stay: replacing them by a line would save little."""
-_MESSAGE_TOKENS = 4  # for role and separators
+"""Smaller results stay, because replacing them with a line would save little."""
+_MESSAGE_TOKENS = 4  # added to each message for its role and separators
 _NOT_TEXT = frozenset(("data", "image_url", "file_data", "signature", "encrypted_content"))  # keys that no vocabulary counts
-_ERROR_BEGINNINGS = ("error", "tool failed", "traceback")  # of results whose format cannot mark them as errors
+_ERROR_BEGINNINGS = ("error", "tool failed", "traceback")  # how errors begin in formats that cannot mark them as errors
 
 Message: TypeAlias = Mapping[str, Any]
 Keep: TypeAlias = Callable[[str, str], Awaitable[Kept]]
-"""Stores text under the name of its tool."""
+"""Takes the name of a tool and the text of its result, and stores the text."""
 
 
 class Compactor(Struct, eq=False):
-    """Remembers what it has replaced, so a host may pass the original messages each time and get the same prefix. The names also
+    """Remembers what it has replaced, so a host may pass the original messages each time and get the same beginning. Names also
     stay the same after a session is opened again.
 
     `find_earlier` returns the outputs with these hashes that the session had stored by then and that can still be read.
@@ -132,7 +132,7 @@ def _reword_result(holder: Message, key: str, id_key: str, change: Callable[[str
 
 
 def _find_names(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
-    """The name of the tool of each call."""
+    """The ids of the calls in the messages, each with the name of its tool."""
     for message in messages:
         if message.get("type") == "function_call":
             yield str(message.get("call_id")), str(message.get("name"))

@@ -23,25 +23,25 @@ class SessionJobs(Struct, frozen=True):
     family: SessionGroup | None
 
     async def find(self, id: str) -> Job:
-        """Also finds jobs of the family's earlier sessions. Raises HandleError if there is none, StoreError if unsure."""
+        """The job with this id, even of an earlier session of the family. Raises HandleError, or StoreError if it cannot tell."""
         return await anyio.to_thread.run_sync(self.stand_ins.find_job, id)
 
     async def deliver(self, job: Job) -> Reply:
-        """What the call of an ended job would have answered: the output if it may pass, otherwise its card."""
+        """The reply that the call of an ended job would have returned: the output if it may pass, otherwise its card."""
         reply = await self.stand_ins.answer(job)
         self.recorder.show("output", reply.text, reply.content, job.id)
         await self.calls.settle()
         return reply
 
     async def call_off(self, job: Job) -> None:
-        """Cancel it, even if another worker runs it. Does nothing if it has ended."""
+        """Cancel a job, even if another worker runs it. Does nothing if the job has ended."""
         if hasattr(job, "scope"):
             job.call_off()
         elif not job.done and self.family is not None:
             await anyio.to_thread.run_sync(self.family.mark_aborted, job)
 
     async def resume_tasks(self, find_tool: Callable[[str, str], Tool | None]) -> None:
-        """Follow the tasks that earlier sessions left at their servers. `find_tool` gets a server and the id of a task."""
+        """Follow the tasks that earlier sessions left running on servers. `find_tool` takes a server's name and a task's id."""
         for change in await anyio.to_thread.run_sync(self.family.list_left_tasks) if self.family else ():
             if (tool := find_tool(change.server, change.task)) is not None:
                 self.calls.resume(change, tool)

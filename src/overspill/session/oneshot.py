@@ -20,7 +20,7 @@ from overspill.types import Extraction
 Source: TypeAlias = str | bytes | os.PathLike[str] | IO[bytes] | AsyncIterator[bytes | str]
 Ask: TypeAlias = Callable[..., Coroutine[Any, Any, Extraction]]
 NoteRead: TypeAlias = Callable[[int], None]
-"""Called with the bytes of a file that were read so far."""
+"""Called with the number of bytes of a file that were read so far."""
 _BLOCK_BYTES = 1 << 20
 
 
@@ -38,7 +38,7 @@ async def extract(
     """Find the parts of `source` that answer `query`, with the place of each. A `Path` is read as a file, a `str` is the text.
 
     Compressed text, text in other encodings and PDFs are decoded first; `decoding` of the result says how. `models` are tried in
-    order and may be target names or objects. Without any, the built-in engine answers. Raises NotText if it has no text.
+    order and may be target names or objects. Without models, the built-in engine answers. Raises NotText if there is no text.
     """
     async with open_extraction(query, mode=mode, models=models, settings=settings, endpoints=endpoints) as ask:
         return await ask(source, max_tokens=max_tokens, progress=progress)
@@ -92,7 +92,7 @@ def _file(path: Path, note_read: NoteRead) -> Iterator[bytes]:
 
 
 def _blocks(file: IO[bytes], note_read: NoteRead) -> Iterator[bytes]:
-    """Leaves the file open for its owner to close."""
+    """The content of a file in blocks. Its owner closes it."""
     done = 0
     while block := file.read(_BLOCK_BYTES):
         done += len(block)

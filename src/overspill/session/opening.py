@@ -74,7 +74,7 @@ def check_format(format: object) -> None:
 
 
 def check_turn(calls: object, model: object, messages: object, **functions: object) -> None:
-    """`functions` may be None."""
+    """Check the arguments of `Session.turn`."""
     for call in _check_list("calls", calls, "ToolCall(id, name, args)"):
         require("a call of the turn", call, ToolCall, "ToolCall(id, name, args)")
     require("model", model, (str, _NONE), "the name of a model")
@@ -112,7 +112,7 @@ def find_loop() -> object:
     try:
         return asyncio.get_running_loop()
     except RuntimeError:
-        trio: Any = sys.modules.get("trio")  # a session that runs on it has imported it
+        trio: Any = sys.modules.get("trio")  # a session that runs on trio has imported it
     try:
         return None if trio is None else trio.lowlevel.current_trio_token()
     except RuntimeError:
@@ -129,7 +129,7 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
     settings: Settings
     store: Store
     id: str = ""
-    """The id for the first opening, if the store does not have the session yet."""
+    """The id to use when the session is opened for the first time, if the store does not have it yet."""
     name: str = ""
     family: str = ""
     is_shared: bool = False
@@ -142,7 +142,7 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
     """Whether to load the vocabulary that counts tokens when the session begins."""
     jobs: QueueAddress | None = None
     redaction: Redaction | None = None
-    """None: as the settings say, and without known values."""
+    """If None, secrets are hidden as the settings say, without any known values."""
     writes_off_loop: bool = True
     """Whether a thread writes the journal of a store on a server. Replies wait for it, but tools start without waiting."""
 
@@ -177,7 +177,7 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
         id, is_shared = handles.new(), shared or jobs is not None
         name = name or ("" if family or jobs is None else id)
         family = find_family(name, family, shared=is_shared)
-        if budget is None:  # a host that counts a window would not have room for the outputs that Overspill keeps out
+        if budget is None:  # a host with a budget has no room for the outputs that Overspill keeps out
             settings = draw_untouched(settings, name or id)
         if isinstance(store, str):
             store = open_store(store, run_bytes=settings.max_run_bytes)
@@ -199,7 +199,7 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
         )
 
     async def open(self, id: str) -> SessionParts:
-        """`id` is for a session without a name."""
+        """Open the session. `id` is used if it has no name."""
         async with hold_shelf(self.store, self.settings, id, self.name) as shelf:
             ledger = Ledger(
                 shelf.session,
@@ -234,13 +234,13 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
 
 
 def draw_untouched(settings: Settings, conversation: str) -> Settings:
-    """Always the same for one conversation, even when it is opened again."""
+    """Leave a share of conversations untouched. The choice is always the same for one conversation, even when opened again."""
     drawn = int.from_bytes(hashlib.sha256(conversation.encode(errors="surrogatepass")).digest()[:8]) % 100
     return settings.untouched() if drawn < settings.holdout_percent else settings
 
 
 def find_family(name: str, family: str, *, shared: bool) -> str:
-    """The sessions that may read each other's outputs. A shared session is a family by itself: each worker has a part of it."""
+    """The family of a session: those sessions read each other's outputs. The workers of a shared session are a family."""
     if shared and not (name or family):
         raise BadRequest("A shared session needs a name, which its workers open it by: Session(name=…, shared=True).")
     if shared and name and family:
@@ -268,7 +268,7 @@ class SessionLife:
 
     @property
     def parts_here(self) -> SessionParts:
-        """For work that must run on the session's own event loop."""
+        """The parts of the open session, for work that must run on its own event loop."""
         if self._parts is None or find_loop() is self._loop:
             return self._parts or self.parts
         raise BadRequest(
@@ -290,7 +290,7 @@ class SessionLife:
     async def close(self) -> list[JobInfo]:
         if self._parts is None:
             return []
-        has_ended = is_closed(self._loop)  # then its tasks have ended too
+        has_ended = is_closed(self._loop)  # if the loop is closed, its tasks have ended too
         parts = self._parts if has_ended else self.parts_here
         self._parts, self._beginning = None, anyio.Lock()  # for the loop that opens it next
         remove_empty = self.opening.store.remove_shelf if self.opening.family else None

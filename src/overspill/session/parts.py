@@ -115,7 +115,7 @@ class SessionParts:
                 self.shelf.remove_unrecorded(self._earlier_replies.union(self.gate.kept.ids))
 
     def _find_readable(self, earlier: Sequence[Kept], digests: Collection[str]) -> list[Kept]:
-        """What the host stored of this and still has: outputs that are kept for some days may have been removed since."""
+        """The host's earlier outputs with these hashes that can still be read. Kept outputs may have been removed since."""
         found: list[Kept] = []
         for kept in earlier:
             if kept.reason == "requested" and kept.sha256 in digests and not kept.missing:
@@ -125,7 +125,7 @@ class SessionParts:
         return found
 
     def list_kept(self) -> list[Kept]:
-        """In a shared session, includes what other workers have kept."""
+        """The stored outputs. In a shared session, includes those of other workers."""
         others = self.family.list_kept() if self.family is not None and self.family.is_shared else []
         return [*others, *self.gate.kept]
 
@@ -196,8 +196,8 @@ class SessionParts:
             await anyio.to_thread.run_sync(self._close)
             is_empty = not (self.gate.kept or self.calls.jobs.background or self.recorder.has_recorded)
             is_compared = self.gate.settings.holdout_percent and self.ledger.counters.calls
-            if remove_empty and is_empty and not is_compared:  # true of most sessions of a family
-                with suppress(StoreError, HandleError):  # if it stays, it only takes a little room
+            if remove_empty and is_empty and not is_compared:  # as in most sessions of a family
+                with suppress(StoreError, HandleError):  # if it cannot be removed, it only takes a little space
                     await anyio.to_thread.run_sync(remove_empty, self.shelf.session)
         if left:
             logger.warning(

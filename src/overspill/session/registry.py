@@ -133,9 +133,9 @@ class OfferedTools:
         return self._search.definitions if self._search is not None else ()
 
     async def answer_search(self, calls: CallService, call: ToolCall, answer: Callable[[ToolCall], Awaitable[Reply]]) -> Reply:
-        """`answer` makes the call of the tool that was found."""
+        """Answer a call of one of the search's three tools. `answer` makes the call that `call_tool` asks for."""
         search, own = self._search, call.name.removeprefix(self.prefix)
-        assert search is not None  # the call is for it
+        assert search is not None  # only a call of its tools leads here
         if own != "call_tool":
 
             async def run(**args: Any) -> Output:
@@ -150,7 +150,7 @@ class OfferedTools:
         return await anyio.to_thread.run_sync(search.complete, reply, name, args) if reply.is_error else reply
 
     async def run(self, calling: Awaitable[Reply], owner: object, messages: Messages) -> Reply:
-        """Make a call. Its answer uses these names, and shows passages that match the messages."""
+        """Make a call. Its reply uses the session's tool names, and shows passages that match the messages."""
         if not messages and names.prefix.get() == self.prefix:
             return await calling
         with self.naming(), remember_said(owner, messages):

@@ -232,7 +232,7 @@ class Session:
         return self._life.parts_here.jobs
 
     def news(self) -> str:
-        """The jobs that completed since the last call, for hosts that cannot show a notice."""
+        """A list of the jobs that completed since the last call of `news`, for hosts that cannot show a notice."""
         return self._life.parts.retrieval.news()
 
     def options(self) -> str:
@@ -246,7 +246,7 @@ class Session:
         self._life.parts.ledger.record(event)
 
     async def keep(self, data: Any, name: str = "output", *, call: ToolCall | None = None) -> Kept:
-        """Store data of any size: what arrived, if a stream fails; as JSON, if content blocks are not all text. `call` says
+        """Store data of any size. If a stream fails, what has arrived; if not all blocks are text, their JSON. `call` says
         which call it answers, if you made one yourself."""
         return await self._life.parts_here.keep(data, name, call, count_tokens=self._counts_kept)
 

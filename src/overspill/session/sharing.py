@@ -18,14 +18,14 @@ class SharedSession:
         self._family, self._settings, self._secrets = family, settings, secrets
 
     def fits(self, family: str, settings: Settings, secrets: Mapping[str, str]) -> bool:
-        """Whether a new client may use it. Not while one is connected: they may be different people, who share a process."""
+        """Whether a new client may use the session: never while another is connected, who may be another person."""
         is_same = (family, settings) == (self._family, self._settings)
         hides_same = secrets == self._secrets or not Redaction(settings, {}).is_on
         return is_same and hides_same and not self.connected
 
 
 class Sessions:
-    """Closes a session when its last user has given it back."""
+    """The shared sessions of a process. Each is closed when its last user has given it back."""
 
     def __init__(self) -> None:
         self._shared: list[SharedSession] = []
@@ -33,7 +33,7 @@ class Sessions:
     async def borrow(
         self, family: str, settings: Settings, secrets: Mapping[str, str], make: Callable[[], Session]
     ) -> tuple[SharedSession, bool]:
-        """The session, and whether it is new."""
+        """A session that the client may use, and whether it is new."""
         for each in self._shared:
             if each.fits(family, settings, secrets):
                 each.users += 1

@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 
 class LoopThread:
-    """Takes work between `start` and `stop`, from any thread but its own."""
+    """Runs work on its event loop between `start` and `stop`. Any thread but its own may submit work."""
 
     def __init__(self) -> None:
         self._thread = ExitStack()
@@ -46,7 +46,7 @@ class LoopThread:
 
     def run(self, work: Callable[[], Awaitable[R] | R]) -> R:
         with self._fewer_callers:
-            self._callers += 1  # the loop does not end meanwhile
+            self._callers += 1  # keeps the loop from ending during the call
         try:
             if (loop := self._loop) is None:
                 raise SessionClosed("The session is not open. Use `with SyncSession() as session`.")
@@ -82,7 +82,7 @@ def _run_on(loop: asyncio.AbstractEventLoop, work: Callable[[], Awaitable[R] | R
 def _taking(
     method: Callable[Concatenate[Session, P], R],
 ) -> Callable[[Callable[..., R]], Callable[Concatenate[SyncSession, P], R]]:
-    """Let a method take the arguments of a method of `Session`."""
+    """Give a method the signature of the same method of `Session`."""
     return wraps(method)
 
 
@@ -134,7 +134,7 @@ class SyncSession:
         return self._session.tools(format)
 
     def news(self) -> str:
-        """Adapters ask this after each call, and most sessions have no news. In that case, no other thread is woken."""
+        """Like `Session.news`. Adapters call this after each call, so it wakes the other thread only if there is news."""
         is_silent = self._thread.is_running and not self._session.has_outputs
         return "" if is_silent else self._run(self._session.news)
 
@@ -152,7 +152,7 @@ class SyncSession:
 
     @staticmethod
     def _blocking(method: Callable[Concatenate[Session, P], Awaitable[R] | R]) -> Callable[Concatenate[SyncSession, P], R]:
-        """The method of `Session`, run in the session's thread."""
+        """A blocking form of a method of `Session`, which runs in the session's thread."""
 
         @wraps(method)
         def run(self: SyncSession, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -177,5 +177,5 @@ class SyncSession:
     abort = _blocking(Session.abort)
 
     def _run(self, work: Callable[[], Awaitable[R] | R]) -> R:
-        """Run in the session's thread, so that other threads never see a half-made change."""
+        """Run `work` in the session's thread, so that other threads never see a half-made change."""
         return self._thread.run(work)

@@ -35,7 +35,7 @@ class Section(Struct, frozen=True):
     total: int = 0
     """The total number of items, for a title that says how many are shown; 0 if unknown."""
     first: int = 1
-    """How many items come before further items of any section."""
+    """How many of the first items to show before further items of any section."""
     fit: Callable[[int, Count], list[str]] | None = None
     """Makes the items for a number of tokens, if they depend on the room."""
 
@@ -50,7 +50,7 @@ class Card(Struct, frozen=True):
     steps: Sequence[NextStep] = ()
 
     def write(self, limit: int, count: Count) -> str:
-        """At most `limit` tokens. Empty if not even the first statement fits."""
+        """The card in at most `limit` tokens; empty if not even the first statement fits."""
         shown: dict[int, list[str]] = {}
         order, left, text = list[int](), limit, ""
         for is_first in (True, False):

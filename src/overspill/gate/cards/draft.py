@@ -28,7 +28,7 @@ _MAX_STEPS_SHARE = 0.35
 
 class DraftedCard(Struct, frozen=True):
     text: str
-    """Without its frame."""
+    """The card without its frame."""
     framed: str
 
 

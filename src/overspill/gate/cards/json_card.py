@@ -73,7 +73,7 @@ def read_json_tables(held: HeldJson, total: int) -> list[ReadTable]:
         members = Members.decode(held.documents[0]).values()
         largest = nlargest(MAX_TABLES, map(len, map(memoryview, members)))
         if sum(largest) <= MIN_TABLE_SHARE * total and find_shape(members) is None:
-            return []  # its members differ, and even the largest do not make up most of the text
+            return []  # the members of the root differ, and even the largest do not make up most of the text
     found = list(islice(find_json_tables(held.documents), MAX_TABLES + 1))
     tables = [(table, rows) for table in found if len(rows := list(table.rows())) >= MIN_ROWS]
     inside = sum(sum(map(len, table.documents)) if table.documents else len(table.raw) for table, _ in tables)

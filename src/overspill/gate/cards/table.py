@@ -60,7 +60,7 @@ class ReadTable(Struct, frozen=True):
     """A table of an output, with the cells that were sampled."""
 
     label: str
-    """Its JSON pointer inside a document."""
+    """The table's JSON pointer inside a document."""
     rows: int
     names: Sequence[str]
     columns: Sequence[Sequence[Any]]
