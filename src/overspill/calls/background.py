@@ -20,7 +20,7 @@ MAX_FINISHED_JOBS = 1_000
 
 
 class BackgroundJobs(Mapping[str, Job]):
-    """Jobs by id. Iterates over those in memory; `recall` restores a finished one that left memory."""
+    """Jobs by id. Iterates over the jobs in memory; `recall` restores a finished job that is no longer in memory."""
 
     def __init__(self, recall: Callable[[str], Job | None] = lambda id: None) -> None:
         self._recall = recall
@@ -33,19 +33,19 @@ class BackgroundJobs(Mapping[str, Job]):
         self._jobs[job.id] = job
 
     def note_earlier(self, change: JobChanged) -> None:
-        """Note what happened before the session was opened again. A job that is ready has its output and needs nothing more."""
+        """Note a job's last change before the session was opened again. A ready job has its output and needs nothing more."""
         if change.state == "ready":
             self._forgotten.pop(change.id, None)
         else:
             self._forgotten[change.id] = ()
 
     def note_read(self, id: str) -> None:
-        """Once a model has read a finished output, it needs no notice that the job has finished."""
+        """Note that a model has read a job's output. It then needs no notice that the job has finished."""
         if (job := self._jobs.get(id)) is not None and job.done:
             job.is_announced = True
 
     def finish(self, job: Job) -> Job | None:
-        """If memory has no room for it, return the job that made room: the oldest announced to the model, or else the oldest."""
+        """Note that a job has finished. Returns the job dropped to make room: the oldest announced one, or else the oldest."""
         self._finished[job.id] = job
         if len(self._finished) <= MAX_FINISHED_JOBS:
             return None

@@ -51,7 +51,7 @@ class Threads:
         self._limiter = anyio.CapacityLimiter(max_threads)
 
     async def run(self, job: Job, work: Callable[[], T]) -> T:
-        """A cancelled job does not wait for its thread, which cannot be interrupted."""
+        """Run `work` in a thread. A cancelled job does not wait for its thread, which cannot be interrupted."""
 
         def count_and_work() -> tuple[T]:
             """The result is in a tuple because it may be a coroutine, and trio rejects a function that returns one."""
@@ -90,7 +90,7 @@ def check_arguments(tool: str, args: object) -> None:
             f"The arguments of {one_line(tool)} must be a JSON object with a value for each name, and what was sent is not. "
             "Call it again with valid JSON."
         )
-    if not isinstance(args, dict | Mapping):  # a dict is found sooner
+    if not isinstance(args, dict | Mapping):  # checking for dict first is faster
         raise BadRequest(
             f"The arguments of {one_line(tool)} must be an object with a value for each name, not {describe_type(args)}."
         )
@@ -147,7 +147,7 @@ class ToolBody(Struct, frozen=True):
             collected.discard()
 
     def collect_unfinished(self, job: Job) -> CollectedResult:
-        """For a job that was cancelled before its tool started."""
+        """The result of a job that was cancelled before its tool started."""
         collected = CollectedResult(partial(self.gate.new_spool, self.settings))
         collected.fail(_interruption(job))
         return collected

@@ -15,13 +15,13 @@ import anyio
 from overspill import handles
 from overspill.types import Block, JobInfo, JobState, Kept, OutputForm
 
-_MIN_RECHECK_SECONDS = 0.05  # between two checks of a call that waits for a person
+_MIN_RECHECK_SECONDS = 0.05  # between two checks while a call waits for a person
 
 NewScope: TypeAlias = Callable[[], anyio.CancelScope]
 
 
 class Job:
-    """`may_take` is how many seconds its tool may run; None: no limit. `caller` is the job whose tool made this call, if any."""
+    """`may_take`: how many seconds the tool may run; None: no limit. `caller`: the job whose tool made this call, if any."""
 
     state: JobState = "queued"
     error = ""
@@ -33,7 +33,7 @@ class Job:
     progress = ""
     """How far the tool is, in the tool's words."""
     hide: Callable[[str], str] | None = None
-    """Hides secrets in it, if any are to be hidden."""
+    """Hides secrets in the progress; None if nothing is to be hidden."""
     result: Any = None
     form: OutputForm = "text"
     blocks: Sequence[Block] = ()
@@ -54,7 +54,7 @@ class Job:
     cancelled = False
     timed_out = False
     overdue = ""
-    """Why its time is up."""
+    """If its time is up, the reason."""
     concluded = False
     is_elsewhere = False
     """Whether a worker of a task engine runs its tool. That worker records how it ends."""
@@ -63,9 +63,9 @@ class Job:
     is_handed_over = False
     """Whether it keeps running after this session has ended."""
     unwanted = False
-    """Its caller was cancelled and the model does not know of it."""
+    """Whether its caller was cancelled, and the model does not know of the job."""
     called_off = False
-    """A client cancelled it."""
+    """Whether a client cancelled it."""
     task = ""
     """The id under which its server runs it as a task. A later session can follow it there."""
     record: Callable[[Job], None] | None = None
@@ -76,9 +76,9 @@ class Job:
     _asked = 0.0
 
     answered: anyio.Event
-    """Set when the race is over. A call that runs in its caller's task has none."""
+    """Set when its call may be answered: the tool has ended or is slow. A call that runs in its caller's task has none."""
     scope: anyio.CancelScope
-    """Entered once, by what runs the tool. A job restored from the journal has none."""
+    """Cancels the tool. Entered once, by the code that runs it. A job restored from the journal has none."""
 
     def __init__(
         self, tool: str, may_take: float | None, new_scope: NewScope | None = anyio.CancelScope, *, server: str = ""
@@ -102,12 +102,12 @@ class Job:
 
     @property
     def created_ms(self) -> int:
-        """When it got its id, which is when it moved to the background."""
+        """The time of its id, which it got when it moved to the background."""
         return handles.created_ms(self.id)
 
     @property
     def seconds(self) -> float:
-        """Since it started; for a queued job, since it was requested."""
+        """Seconds since it started or, for a queued job, since it was requested."""
         return (time.monotonic() if self._ended is None else self._ended) - self._since
 
     @property
@@ -126,7 +126,7 @@ class Job:
 
     @contextmanager
     def pause_clocks(self) -> Generator[None]:
-        """Stop its clocks while a person gives input."""
+        """Stop the job's clocks while a person gives input."""
         if not self._asking:
             self._asking_since = time.monotonic()
             self._change_state("running", "waiting")
@@ -151,12 +151,12 @@ class Job:
 
     @cached_property
     def taking_back(self) -> set[anyio.CancelScope]:
-        """Scopes in which its tool waits for a place after a call. Only the end of the job interrupts them."""
+        """The scopes in which its tool waits to be counted as running again after a call. Only the job's end interrupts them."""
         return set()
 
     @property
     def is_unwanted(self) -> bool:
-        """Whether its result can be dropped. The end of a session alone does not mean that."""
+        """Whether its result can be dropped. The end of the session alone is no reason to."""
         return self.unwanted or self.called_off or self.timed_out
 
     def note_task(self, id: str) -> None:
@@ -220,7 +220,7 @@ class Job:
         return job
 
     def start(self) -> float:
-        """When, by the monotonic clock."""
+        """Mark the job as running. Returns the time by the monotonic clock."""
         self.state, self.running = "running", True
         self._since = time.monotonic()
         return self._since
@@ -281,12 +281,12 @@ class Requester:
 
 current: ContextVar[Job | None] = ContextVar("overspill_job", default=None)
 requester: ContextVar[Requester | None] = ContextVar("overspill_requester", default=None)
-"""Who asks, if several clients share the session."""
+"""The client that makes the current request, if several share the session."""
 
 
 @contextmanager
 def asking() -> Generator[None]:
-    """Use this in a tool while it asks a person: `with asking(): …`. Meanwhile the call does not move to the background and does
+    """Use this in a tool while it asks a person: `with asking(): …`. Inside, the call does not move to the background and does
     not time out. Outside a tool it does nothing."""
     job = current.get()
     if job is None:

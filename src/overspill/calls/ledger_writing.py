@@ -1,6 +1,6 @@
 """When a session's events are written: those about stored outputs and jobs before they are reported, others together.
 
-A store on a server may take long to answer. A thread writes its journal, so the event loop keeps running meanwhile.
+A store on a server may take long to answer. A thread writes its journal, so that the event loop keeps running.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class LedgerWriting:
         self._ledger = ledger
         self._jobs = jobs
         self._is_due = False
-        self._turn = anyio.Lock()  # only one thread writes, even if many wait for it
+        self._turn = anyio.Lock()  # only one thread writes at a time, even if many tasks wait for that
         ledger.schedule_flush = self._write_soon
 
     async def settle(self) -> None:
@@ -32,7 +32,7 @@ class LedgerWriting:
                     await anyio.to_thread.run_sync(self._ledger.flush, abandon_on_cancel=True)
 
     def _write_soon(self) -> None:
-        """Write calls together, a moment later: writing them one by one would cost more than anything else here."""
+        """Write the events of calls a moment later, together: writing each alone would cost more than the rest of its call."""
         if self._jobs.accepting or self._ledger.is_off_loop:
             self._write_in(_WRITE_AFTER)
         else:

@@ -48,7 +48,7 @@ class Deadlines:
             now = time.monotonic()
             due = [(at, key, ring) for key, (at, ring) in self._alarms.items() if at <= now]
             for _, key, ring in sorted(due, key=lambda alarm: alarm[0]):
-                if key not in self._alarms:  # an earlier one removed it
+                if key not in self._alarms:  # the function of an earlier alarm removed this one
                     continue
                 again = ring()
                 if again is None:
@@ -60,7 +60,7 @@ class Deadlines:
 class RunningPlaces:
     """A job takes a place before its tool starts and leaves it when the tool ends.
 
-    A tool that calls another one and waits for it lends its place meanwhile: the other one may need the last place. It takes a
+    A tool that calls another one and waits for it gives up its place: the other one may need the last place. It takes a
     place again before it continues, unless it still waits for another call, since then that one may need the last place.
     """
 
@@ -90,7 +90,7 @@ class RunningPlaces:
             self.leave(job)
 
     async def take_back(self, jobs: Iterable[Job]) -> None:
-        """A tool that stopped waiting for its call needs a place too. Only the end of its job lets it continue without one."""
+        """Take places for tools that stopped waiting for their calls. A tool continues without one only if its job is over."""
         waiting = list(jobs)
         for job in waiting:
             job.waits -= 1
@@ -98,7 +98,7 @@ class RunningPlaces:
             if _lacks_place(job):
                 await self._take_back(job)
             if job.is_ending:
-                await anyio.lowlevel.checkpoint()  # here the tool learns that its job is over
+                await anyio.lowlevel.checkpoint()  # raises the cancellation in a tool whose job is over
 
     async def _take_back(self, job: Job) -> None:
         with anyio.CancelScope(shield=True) as scope:
@@ -106,7 +106,7 @@ class RunningPlaces:
             await self._free.acquire()
             if _lacks_place(job):
                 job.has_place = True
-            else:  # it took one, or began to wait again, in another of its tasks
+            else:  # another task of the tool took a place or began to wait again
                 self._free.release()
         job.taking_back.discard(scope)
 

@@ -17,7 +17,7 @@ from overspill.calls.tasks import TaskOwner, Work
 from overspill.errors import BadRequest, SessionClosed
 from overspill.wording import replies, slow_tools
 
-_CLEANUP_SECONDS = 0.4  # for a cancelled tool to clean up, before we stop waiting for it
+_CLEANUP_SECONDS = 0.4  # how long to wait for a cancelled tool to clean up
 _RECHECK_SECONDS = 0.25  # between two checks for a client that has not come back yet
 MAX_LEFT_JOBS = 32
 """Jobs of absent clients of one kind. While that many run, no other client of that kind can call a tool."""
@@ -38,7 +38,7 @@ class Body(Protocol):
 
 
 class JobScheduler:
-    """All jobs of a session. `attend` runs beside each job in the background. It must not raise."""
+    """All jobs of a session. `attend` runs alongside each background job. It must not raise."""
 
     def __init__(
         self, max_running: int, changed: Callable[[Job], None], background: BackgroundJobs, attend: Attend | None = None
@@ -68,7 +68,7 @@ class JobScheduler:
         self._owner.start(work)
 
     async def run(self, job: Job, body: Body, seconds: float) -> None:
-        """Start the job and wait at most that long. A cancelled caller cancels the job if it is not in the background yet."""
+        """Start the job and wait at most `seconds`. Cancelling the caller cancels a job that is not in the background yet."""
         callers = set[Job]() if job.caller is None else self._callers()
         if callers:
             self._places.lend(callers)
@@ -93,12 +93,12 @@ class JobScheduler:
                 await self._places.take_back(callers)
 
     def start(self, job: Job, body: Body) -> None:
-        """Run it in the background from the start."""
+        """Run a job in the background from the start."""
         self._start(job, body)
         self._to_background(job)
 
     async def block(self, job: Job, body: Body) -> None:
-        """Run it in the caller's task, to the end. It takes no place: if a tool made the call, it runs in that tool's place."""
+        """Run a job in the caller's task, to its end. It takes no place: a call made by a tool runs in that tool's place."""
         self.check_open()
         self._active.add(job)
         before = current.set(job)
@@ -188,7 +188,7 @@ class JobScheduler:
             raise SessionClosed("The session takes no new tool calls because it is ending.")
 
     def check_may_call(self) -> None:
-        """A client that keeps leaving and coming back must not pile up jobs endlessly."""
+        """Raise an error if no call may be made: a client that keeps leaving and coming back must not pile up jobs."""
         client = requester.get()
         if not self.accepting:
             self.check_open()
@@ -271,7 +271,7 @@ class JobScheduler:
 
     @asynccontextmanager
     async def _lend_places(self) -> AsyncGenerator[set[Job]]:
-        """While a tool that called back waits here, others may run in its place and in those of its callers."""
+        """Let other jobs use the places of the tool that runs this, and of its callers, while that tool waits."""
         callers = self._callers()
         self._places.lend(callers)
         try:

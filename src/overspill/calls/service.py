@@ -32,17 +32,17 @@ from overspill.text.arguments import encode_arguments
 from overspill.types import JobInfo, Reply, ToolCall
 from overspill.wording import replies
 
-_MAX_FILLING = 4  # calls of one server whose references are filled at the same time: its schema may take long to check
+_MAX_FILLING = 4  # for each server, how many calls are filled at the same time: checking its schemas may take long
 Errors: TypeAlias = Literal["answer", "raise"]
 Background: TypeAlias = bool | Literal["now"]
 Resolve: TypeAlias = Callable[[ToolCall, Settings, Check | None], tuple[Mapping[str, Any], Sequence[references.ReferenceUse]]]
 
 Deliver: TypeAlias = Callable[[JobInfo], Awaitable[Reply | None]]
-"""Answers with the output of a job; None while it is running."""
+"""Returns the reply with a job's output; None while the job is running."""
 
 
 StandIn: TypeAlias = Callable[[Job], Awaitable[Reply]]
-"""Answers with the reply that replaces an output that a worker has stored."""
+"""Returns the reply that stands for an output that a worker has stored."""
 
 
 class CallService:
@@ -137,14 +137,14 @@ class CallService:
         return job
 
     def start_job(self, job: Job, call: ToolCall, args: Mapping[str, Any], tool: Tool) -> Job:
-        """Start a call whose references are filled in."""
+        """Start a call in the background, after its references were filled in."""
         settings = self._gate.settings.for_tool(call.name, call.server)
         self._gate.intents.note(job.id, find_intent(self._gate, call, settings))
         self.jobs.start(job, ToolBody(call, args, tool, settings, self._gate, self._threads))
         return job
 
     def resume(self, change: JobChanged, tool: Tool) -> None:
-        """Run the rest of a job of an earlier session, under the same id."""
+        """Continue a job of an earlier session under the same id."""
         call = ToolCall("", change.tool, {}, change.server)
         job = self._make_job(call, tool, self._gate.settings.for_tool(call.name, call.server))
         job.id, job.task = change.id, change.task
@@ -160,7 +160,7 @@ class CallService:
                 replies[index] = await answer(call)
             except (BadRequest, SessionClosed) as error:
                 replies[index] = self.refuse(call, error)
-            except Exception as error:  # the host's own. Raised below, because the group would wrap it in another
+            except Exception as error:  # from the host's code; raised below, because the task group would wrap it
                 failures.append(error)
                 group.cancel_scope.cancel()
 
@@ -171,13 +171,13 @@ class CallService:
             raise failures[0]
         if replies and not any(reply.new for reply in replies.values()):
             await self.jobs.wait_any()
-        for index, reply in replies.items():  # some may have become ready while the others ran
+        for index, reply in replies.items():  # jobs may have become ready while other calls ran
             replies[index] = reply if reply.job is None or reply.new else await deliver(reply.job) or reply
         await self.settle()
         return [replies[index] for index in range(len(calls))]
 
     async def execute(self, execute: Callable[[ToolCall], Any], call: ToolCall, /, **args: Any) -> Any:
-        """The tool of a call that the host runs: passes the call, its references filled in, to the host's `execute`."""
+        """A tool that the host runs: passes the call, with its references filled in, to the host's `execute`."""
         job = current.get()
         assert job is not None
         return await invoke_tool(partial(execute, msgspec.structs.replace(call, args=args)), {}, job, self._threads)

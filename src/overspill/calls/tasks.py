@@ -30,7 +30,7 @@ async def open_group() -> AsyncGenerator[TaskGroup]:
 
 
 class TaskOwner:
-    """Takes work between `open` and `cancel`. What it runs must not raise.
+    """Runs work in tasks between `open` and `cancel`. The work must not raise.
 
     It uses the event loop's own task group, which starts a task in a third of the time that anyio's takes.
     """

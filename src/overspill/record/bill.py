@@ -31,14 +31,14 @@ class Carried(Struct):
 
     tokens: int = 0
     before: int = 0
-    """The sum, over all tokens, of the requests that came before each."""
+    """For each token the number of requests before it was added, summed over all tokens."""
 
     def add(self, tokens: int, requests: int) -> None:
         self.tokens += tokens
         self.before += tokens * requests
 
     def cost(self, prices: PriceSettings, requests: int) -> float:
-        """In dollars for a million tokens."""
+        """The cost in dollars, with prices for a million tokens."""
         return self.tokens * prices.cache_write + (self.tokens * requests - self.before) * prices.cache_read
 
 
@@ -48,14 +48,14 @@ class Bill(Struct):
     requests: int = 0
     passed: Carried = field(default_factory=Carried)
     kept: Carried = field(default_factory=Carried)
-    """Kept outputs, as if each had entered the conversation."""
+    """The stored outputs, as if each had entered the conversation."""
     shown: Carried = field(default_factory=Carried)
     """What the model was shown in their place."""
     read_back: Carried = field(default_factory=Carried)
     offered: Carried = field(default_factory=Carried)
     """The definitions of our tools, and news of jobs."""
     steps: int = 0
-    """Requests that only a retrieval made necessary, and tokens that they read and wrote."""
+    """Requests that only a retrieval made necessary. The next two count the tokens that they read and wrote."""
     step_read: int = 0
     step_written: int = 0
     models: float = 0.0
@@ -109,13 +109,13 @@ class Bill(Struct):
                 pass
 
     def _is_another_request(self, event: ToolCalled | OutputRetrieved) -> bool:
-        """Calls of one request run at the same time."""
+        """Whether a call comes from another request than the last one: calls of one request run at the same time."""
         began, last = event.t - event.latency, self.last_ms
         self.last_ms = max(last, event.t)
         return began >= last
 
     def costs(self, prices: PriceSettings) -> dict[str, float]:
-        """In dollars. `saved` is negative if Overspill cost more than the outputs it kept out would have."""
+        """The costs in dollars. `saved` is negative if Overspill cost more than the outputs that it kept out would have."""
         names = ("passed", "kept", "shown", "read_back", "offered")
         found = {name: getattr(self, name).cost(prices, self.requests) / 1_000_000 for name in names}
         steps = (self.step_read + self.steps * prices.prompt_tokens) * prices.cache_read + self.step_written * prices.output
@@ -125,7 +125,7 @@ class Bill(Struct):
 
 
 class BilledCounters(Counters):
-    """For readers of a journal. A live session counts without a bill, which would take time and memory in every call."""
+    """Counters with a bill, for readers of a journal. In a live session, a bill would take time and memory in every call."""
 
     bill: Bill = field(default_factory=Bill)
 

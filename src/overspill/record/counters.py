@@ -11,7 +11,7 @@ from overspill.record.events import Entry, ModelCalled, OutputRetrieved
 from overspill.text import tokens
 
 MAX_TRACKED_OUTPUTS = 4_096
-"""Outputs whose retrieved parts are tracked."""
+"""How many outputs to track the retrieved parts of."""
 
 
 class Counters(Struct):
@@ -37,11 +37,11 @@ class Counters(Struct):
     dropped_events: int = 0
     """Events that the journal lacks, because it could not be written for a while."""
     sizes: dict[str, int] = field(default_factory=OrderedDict[str, int])
-    """By stored output, like the next two, for the latest `MAX_TRACKED_OUTPUTS`. A dict would find the oldest ever slower."""
+    """By stored output, like the next two, for the latest `MAX_TRACKED_OUTPUTS`. Ordered, to find the oldest one quickly."""
     seen: dict[str, list[tuple[int, int]]] = {}
     """The byte ranges that were retrieved, merged."""
     retrieved: dict[str, int] = field(default_factory=OrderedDict[str, int])
-    """How often it was retrieved successfully."""
+    """How often each output was retrieved successfully."""
     untracked_in_full: int = 0
     """How many untracked outputs had been retrieved in full."""
 
@@ -66,7 +66,7 @@ class Counters(Struct):
                 self.calls += 1
                 self.failed_calls += event.status == "failed"
                 self.truncated += event.truncated
-                if event.truncated or event.id:  # the latter alone: kept, and passed to a program
+                if event.truncated or event.id:  # only an id: stored, and passed whole to a program
                     self.shown_chars += event.chars_out
             case events.OutputStored(kept=kept):
                 size = kept.size

@@ -22,7 +22,7 @@ Fallback: TypeAlias = Literal["", "builtin", "truncate"]
 Shown: TypeAlias = Literal["notice", "news", "output"]
 """What a model is shown unprompted: the state of its jobs, jobs that ended, or, after a turn, the output of one."""
 MAX_REPLY_BYTES = 64 << 20
-"""The most bytes of the replies that are stored together, and so of each."""
+"""The most bytes of all replies that are stored together, and therefore of a single reply."""
 
 
 class Event(Struct, frozen=True, tag_field="event", omit_defaults=True, gc=False):
@@ -39,7 +39,7 @@ class SessionOpened(Event, frozen=True, tag="session"):
 
 
 class RecordedReply(Struct, frozen=True, omit_defaults=True):
-    """Where the text that a model was shown is stored: a part of `id`, which is kept beside the outputs of the session."""
+    """Where the text that a model was shown is stored: a range of the entry `id`, which is kept with the session's outputs."""
 
     id: str
     start: int
@@ -65,7 +65,7 @@ class ToolCalled(Event, frozen=True, tag="call"):
     """The id that the model gave the call; calls that no model made have none."""
     reply: RecordedReply | None = None
     error_type: str = ""
-    """Here and below: the type of the exception, if one was raised."""
+    """Here and in other events: the type of the exception, if one was raised."""
     tokens: int = 0
 
 

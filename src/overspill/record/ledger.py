@@ -38,7 +38,7 @@ class Ledger:
         read: ReadLines = tuple[bytes, ...],
         observers: Observers = (),
         *,
-        stored_level: int = logging.WARNING,  # as in the documents
+        stored_level: int = logging.WARNING,  # the level that the documentation promises
         is_off_loop: bool = False,
     ) -> None:
         self.session = session
@@ -60,13 +60,13 @@ class Ledger:
         self._counted = 0
         self._dropped = 0
         self._drop_at = MAX_UNWRITTEN_EVENTS
-        self._in_flight = 0  # how many waiting events, from the first, are in the current write
+        self._in_flight = 0  # how many of the first waiting events are in the current write
         self._mutex = RLock()  # a session closes in a worker thread while a reply may still be recorded
-        self._writing = RLock()  # one write at a time, so that events stay in order. Taken before the other
+        self._writing = RLock()  # one write at a time, so that events stay in order. Taken before `_mutex`
 
     @property
     def counters(self) -> Counters:
-        """Up to date: waiting events are counted now, or when they are written."""
+        """The totals, up to date: waiting events are counted now, unless they were counted when written."""
         with self._mutex:
             for event in self._waiting[self._counted :]:
                 self._counters.add(event)
@@ -100,7 +100,7 @@ class Ledger:
         """Write the waiting events. Blocks as long as the store does, but does not block recording meanwhile."""
         with self._writing:
             with self._mutex:
-                if not self._waiting or self._in_flight:  # or the write itself records something
+                if not self._waiting or self._in_flight:  # the latter if the write itself records something
                     return
                 _ = self.counters
                 waiting, dropped, recorded = list(self._waiting), self._dropped, self.recorded
@@ -141,7 +141,7 @@ class Ledger:
 
         def read() -> Iterator[bytes]:
             for line in self._read():
-                unwritten.pop(line, None)  # a thread has written it meanwhile
+                unwritten.pop(line, None)  # a thread has written it in the meantime
                 yield line
 
         yield from events.decode_events(read(), about=word)
@@ -160,7 +160,7 @@ class Ledger:
             self.record(events.TokensReported(now_ms(), estimated, reported))
 
     def _drop_oldest(self) -> None:
-        """In batches, so that a long failure costs each call next to nothing."""
+        """Drop the oldest events, in batches, so that a long failure costs each call next to nothing."""
         _ = self.counters
         excess = sum(type(event) not in _NEVER_DROPPED for event in self._waiting) - MAX_UNWRITTEN_EVENTS
         remaining: list[Entry] = []

@@ -92,7 +92,7 @@ def tell(observers: Observers, session: str, event: Entry) -> None:
 
 @contextmanager
 def carry_trace(meta: Mapping[str, Any]) -> Generator[None]:
-    """Make what is recorded meanwhile part of the trace that a client sent."""
+    """Make events recorded inside the block part of the trace that a client sent."""
     found = {key: meta[key] for key in _TRACE_KEYS if isinstance(meta.get(key), str) and len(meta[key]) <= _MAX_TRACE_CHARS}
     if not found:
         yield

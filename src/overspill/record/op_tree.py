@@ -17,7 +17,7 @@ OpKind: TypeAlias = Literal["session", "turn", "tool", "model"]
 
 
 class Op(Struct, frozen=True, omit_defaults=True):
-    """The `kind` session is work in several steps: a session, an extraction, or an agent that was called as a tool."""
+    """An operation. The kind `session` has several steps: a session, an extraction, or an agent that was called as a tool."""
 
     kind: OpKind
     name: str
@@ -70,7 +70,7 @@ def op_tree(happened: Iterable[Entry]) -> Op:
                 ops.append(_extraction_op(event, steps.pop(event.op, [])))
             case _:
                 pass
-    for op, taken in steps.items():  # of an extraction that still runs, or whose process died
+    for op, taken in steps.items():  # steps of an extraction that still runs, or whose process died
         homes[op].append(Op("session", "extraction", taken[-1].t, status="failed", children=tuple(taken)))
     for event, below in turns:
         attributes = {"of": event.of} | ({"final": event.final} if event.final else {})

@@ -105,7 +105,7 @@ class OpenTelemetry:
         kind: SpanKind = SpanKind.INTERNAL,
     ) -> SpanContext:
         """A span that has ended: what happened is known only when it is over."""
-        carried = trace_context.get()  # the span that the client sent, if none is current here
+        carried = trace_context.get()  # the span that the client sent, used if there is no current one
         is_inside = trace.get_current_span().get_span_context().is_valid
         parent = TraceContextTextMapPropagator().extract(carried) if carried and not is_inside else None
         began, ended = (event.t - latency) * _NS_PER_MS, event.t * _NS_PER_MS
