@@ -10,7 +10,7 @@ from overspill.store.recent import Recent
 from overspill.types import Extraction
 
 MAX_RESULT_CHARS = 16 << 20
-"""Characters of results that a session holds; as many again for single chunks."""
+"""Characters of results that a session holds. Results of single chunks have a separate limit of the same size."""
 
 
 class CacheKey(Struct, frozen=True):

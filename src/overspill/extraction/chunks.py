@@ -19,7 +19,7 @@ _MAX_CHARACTER_BYTES = 4
 _MAX_ROUNDS = 8
 _PIECES_PER_CHUNK = 4  # at least: most tokens have several bytes
 _MAX_PIECES = 2048
-_SAMPLE_BYTES = 4096  # counted of each piece
+_SAMPLE_BYTES = 4096  # how much of each piece to count the tokens of
 
 
 class Span(NamedTuple):
@@ -36,7 +36,7 @@ def count(size_tokens: int, chunk_tokens: int, overlap_percent: int) -> int:
 
 
 def plan(reader: Reader, chunk_tokens: int, overlap_percent: int, count_tokens: Callable[[Span], int]) -> tuple[Span, ...]:
-    """As few chunks as possible, with equally many tokens. Cuts are between characters, at a line end if one is near.
+    """The spans of as few chunks as possible, all with about the same number of tokens. Cuts are at line ends if they are near.
 
     Tokens are counted piece by piece, since some parts of a document hold more per byte than others.
     """
@@ -91,7 +91,7 @@ def _cut(reader: Reader, density: _Density, parts: int, overlap_percent: int) ->
         first = _find_cut(reader, start, shift) if part else 0
         last = _find_cut(reader, end, shift) if part < parts - 1 else density.size
         first = min(first, spans[-1].end) if spans else first
-        # A chunk shorter than a character or two may turn out empty; its bytes are in its neighbours.
+        # A chunk shorter than a character or two may turn out empty. Its bytes are then in its neighbours.
         if last > (spans[-1].end if spans else first):
             spans.append(Span(first, last))
     return tuple(spans)
@@ -141,7 +141,7 @@ class NumberedLines:
         self.text = "\n".join(parts)
 
     def find(self, numbers: Iterable[int]) -> list[NumberedLine]:
-        """Numbers count from 1."""
+        """The lines with these numbers, which count from 1."""
         return [self.lines[number - 1] for number in dict.fromkeys(numbers) if 1 <= number <= len(self.lines)]
 
 
@@ -156,7 +156,7 @@ def split_lines(data: bytes, start: int = 0) -> list[NumberedLine]:
 
 
 def split_segments(data: bytes, start: int = 0) -> list[NumberedLine]:
-    """Merge short neighbouring lines: in a long document, numbering each line would cost too many tokens."""
+    """Like `split_lines`, but merges short neighbouring lines: in a long document, each number costs tokens."""
     segments: list[NumberedLine] = []
     for line in split_lines(data, start):
         before = segments[-1].span if segments else None
@@ -180,7 +180,7 @@ def align_lines(shown: str, data: bytes, start: int = 0) -> list[NumberedLine]:
 
 
 def _cut_line(data: bytes, start: int, end: int) -> Iterable[tuple[int, int]]:
-    """Cuts at a blank or a comma if possible."""
+    """The spans of the parts of a long line, cut at a blank or a comma if possible."""
     while end - start > _MAX_LINE_BYTES:
         limit = start + _MAX_LINE_BYTES
         cut = max(data.rfind(b" ", start, limit), data.rfind(b",", start, limit)) + 1
@@ -192,7 +192,7 @@ def _cut_line(data: bytes, start: int, end: int) -> Iterable[tuple[int, int]]:
 
 
 def _find_words(text: str, data: bytes, reached: int) -> tuple[int, int]:
-    """From the first to the last of its words found in this order. If none is found, the rest of the passage."""
+    """The span from the first to the last of the text's words found in this order. Without any, everything after `reached`."""
     wanted = encode(text)
     exact = data.find(wanted, reached)
     if exact >= 0:

@@ -22,26 +22,26 @@ ModelMode: TypeAlias = Literal["focused", "full-chunked", "read-grep", "snippets
 Mode: TypeAlias = Literal["auto", ModelMode, "truncate"]
 
 Strategy: TypeAlias = Literal["focused", "full-chunked", "read-grep", "truncate", "builtin"]
-"""What answered. `builtin` is the engine that needs no model."""
+"""The strategy that answered. `builtin` is the engine, which needs no model."""
 
 Contract: TypeAlias = Literal["wrapped", "plain"]
-"""How to ask a model, and how to use its answer. `wrapped` is the documents' way: the report comes in a wrapper and is the
+"""How to ask a model, and how to use its answer. `wrapped` follows the manuals: the report comes in a wrapper and is the
 whole answer. `plain`: data first, then the question; any text is the report; the engine's passages go with every answer."""
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Called with (chunks done, chunks in all) after each chunk."""
+"""Called with (chunks done, total chunks) after each chunk."""
 
 
 OnInspection: TypeAlias = Callable[[str, bool, int, int], None]
 """Called after each Read or Grep of the sub-agent with the tool, whether it succeeded, the milliseconds it took, and how many
-characters its answer has, for the record. Gets neither what it asked nor what it saw."""
+characters its answer has, for the journal. Does not get the arguments or the answer themselves."""
 
 
 class ExtractionFailed(OverspillError):
     """A strategy could not be carried out. Finding nothing is not a failure."""
 
     strategy: Strategy | None = None
-    """Which strategy, once it was chosen."""
+    """The strategy that failed; None if none was chosen yet."""
 
 
 class Document(Struct, frozen=True):
@@ -57,11 +57,11 @@ class Document(Struct, frozen=True):
 
 class Policy(Struct, frozen=True, kw_only=True):
     max_chunks: int = 1
-    """Only for routing: with up to this many chunks, `auto` reads everything."""
+    """The mode `auto` reads everything if that takes at most this many chunks."""
     overlap_percent: int = 10
     avg_line_bytes_threshold: int = 1000
     max_extraction_chunks: int = 64
-    """Chunks that one extraction asks about. Repeating the question continues with the rest."""
+    """The most chunks that one extraction asks about. Repeating the question continues with further chunks."""
     concurrency: int = 8
     within_secs: float | None = None
     fallback: tuple[Fallback, ...] = ("builtin", "truncate")

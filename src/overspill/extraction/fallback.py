@@ -51,7 +51,7 @@ async def ask_engine(document: Document, query: str, policy: Policy, engine: Eng
 
 
 def extract_with_engine(document: Document, query: str, policy: Policy, engine: Engine, planned: Strategy) -> Extraction:
-    """Reads the engine's excerpts again from the stored bytes. Blocks."""
+    """The engine's answer, with its excerpts read again from the stored bytes. Blocks."""
     try:
         selection = engine(document, query, policy.max_tokens)
         places = [(Span(excerpt.start_byte, excerpt.end_byte), 0) for excerpt in selection.excerpts]
@@ -79,7 +79,7 @@ def extract_with_engine(document: Document, query: str, policy: Policy, engine: 
 
 
 def extract_by_truncation(document: Document, policy: Policy) -> Extraction:
-    """Blocks. Reads only as much of both ends as it may show."""
+    """The beginning and the end of the document. Blocks. Reads only as much of both as it may show."""
     limit = policy.max_tokens * tokens.CHARS_PER_TOKEN
     cut = _truncate(document, limit)
     while tokens.has_more_than(cut.text, policy.max_tokens) and limit > 1:

@@ -29,7 +29,7 @@ def cut_to_tokens(text: str, max_tokens: int, model: str | None = None) -> str:
 async def conclude_alone(
     inquiry: Inquiry, report: ModelReport, scope: Span | None, seen: Sequence[Span], where: str
 ) -> Extraction:
-    """For a strategy with a single report. Searches `scope` for its quotes first."""
+    """The result of a strategy with a single report. Searches `scope` for the report's quotes first."""
     quotes = [ModelQuote(text, scope) for text in report.quotes]
     located = await run_in_thread(lambda: locate(inquiry.document.reader, quotes, cited=report.cited))
     return await conclude(inquiry, report, located, seen, where)

@@ -27,7 +27,7 @@ _SNIPPETS_OVERLAP_PERCENT = 5
 _SAFE_SHARE = 0.95
 _SAFE_SHARE_WITHOUT_VOCABULARY = 0.75  # without the model's own vocabulary, our count may be a quarter too low
 _TYPICAL_NONCE = "f3a9c41b7e02"
-_MAP_TIME_SHARE = 0.75  # of the available time; the rest is for merging
+_MAP_TIME_SHARE = 0.75  # of the available time; merging gets the remaining time
 _CUT = "(this output was too long and is not complete)"
 
 
@@ -71,7 +71,7 @@ async def extract_full_chunked(inquiry: Inquiry) -> Extraction:
 
 
 def compute_chunk_tokens(inquiry: Inquiry) -> int:
-    """The part of the window that the prompt and the answer leave; for snippets, at most half of the window."""
+    """How much of the window the prompt and the answer leave; for snippets, at most half of the window."""
     # Always the same nonce: with another, chunks could be cut differently, and earlier results could not be reused.
     empty = inquiry.prompts.build_chunk_request("", 0, 1000, 10, _TYPICAL_NONCE)
     share = _SAFE_SHARE if tokens.has_vocabulary(inquiry.model.name) else _SAFE_SHARE_WITHOUT_VOCABULARY
@@ -91,7 +91,7 @@ async def _plan(inquiry: Inquiry) -> tuple[tuple[Span, ...], int]:
 
 
 def _show(inquiry: Inquiry, span: Span) -> tuple[str, NumberedLines | None]:
-    """The stored bytes unchanged, or as lines that can be cited by number. Blocks."""
+    """The text of a chunk for the model: unchanged, or as lines that can be cited by number. Blocks."""
     data = inquiry.document.reader.read(*span)
     if not inquiry.has_numbers:
         return decode(data), None
@@ -100,7 +100,7 @@ def _show(inquiry: Inquiry, span: Span) -> tuple[str, NumberedLines | None]:
 
 
 async def _map(inquiry: Inquiry, spans: tuple[Span, ...], overlap: int) -> tuple[dict[int, ModelReport], dict[int, str]]:
-    """The findings of the chunks so far, and why some could not be read. The rest is left for the next time."""
+    """The findings of the chunks so far, and why some could not be read. Those not read yet are left for the next question."""
     known = {index: inquiry.cache.chunks.get((inquiry.key, span)) for index, span in enumerate(spans)}
     reports = {index: report for index, report in known.items() if report is not None}
     asked = [index for index, report in known.items() if report is None][: inquiry.policy.max_extraction_chunks]
@@ -132,8 +132,8 @@ async def _map(inquiry: Inquiry, spans: tuple[Span, ...], overlap: int) -> tuple
 async def _reduce(
     inquiry: Inquiry, spans: Sequence[Span], found: Mapping[int, ModelReport], located: Located
 ) -> tuple[ModelReport, Located]:
-    """Merge from checked quotes only. They stay the citations if the merged report quotes nothing that is in the document; in the
-    plain contract, only those that still support it."""
+    """Merge reports with checked quotes only. These stay the citations if the merged report has no quote that is found; in the
+    plain contract, only those that still support the merged answer."""
     shown = [NumberedLine(Span(each.start_byte, each.end_byte), each.text) for each in located.excerpts]
     lines = NumberedLines([shown]) if inquiry.has_numbers else None
     parts: list[str] = []
@@ -169,7 +169,7 @@ def _write_part(title: str, answer: str, quotes: Mapping[int, str], *, has_numbe
 
 
 async def _merge(inquiry: Inquiry, parts: Sequence[str], total: int, lines: NumberedLines | None) -> ModelReport:
-    """`lines` are the quotes of all parts, if those have numbers. Raises ExtractionFailed if any request fails."""
+    """Merge parts into one report. `lines`: their quotes, if these have numbers. Raises ExtractionFailed if any request fails."""
     room = inquiry.measure_room(inquiry.prompts.build_merge_request("", len(parts), total, wrapper.new_nonce()))
     count = len(parts)
     while True:
@@ -186,7 +186,7 @@ async def _merge(inquiry: Inquiry, parts: Sequence[str], total: int, lines: Numb
 
 
 def _group_parts(inquiry: Inquiry, parts: Sequence[str], room: int) -> list[str]:
-    """No part may take more than half of the room, so that each group holds at least two and every round leaves fewer."""
+    """Group parts into requests. None may take more than half of the room: groups of at least two leave fewer every round."""
     groups: list[str] = []
     taken = room + 1
     for part in parts:

@@ -37,7 +37,7 @@ from overspill.text.encoding import decode
 T = TypeVar("T")
 
 MAX_ANSWER_CHARS = 256 * 1024
-"""A longer report means that something went wrong."""
+"""A longer report is rejected, because something must have gone wrong."""
 
 _MIN_ROOM_TOKENS = 256
 _SAMPLE_BYTES = 2048  # bytes
@@ -87,7 +87,7 @@ class Inquiry(Struct, frozen=True):
         return tokens.count(text, self.model.name).tokens
 
     async def ask(self, request: Request, nonce: str, lines: CitableLines | None = None) -> ModelReport:
-        """The model's report. Raises ExtractionFailed with what was wrong."""
+        """The model's report. Raises ExtractionFailed with the reason if there is none."""
         bounded = replace(request, max_output_tokens=limit_output(self.model))
         try:
             response = await self.model.ask(bounded, lambda response: self.describe_missing_report(response, nonce))
@@ -96,7 +96,7 @@ class Inquiry(Struct, frozen=True):
         return self.parse_report(response, nonce, lines)
 
     def parse_report(self, response: Response, nonce: str, lines: CitableLines | None = None) -> ModelReport:
-        """The report in an answer that `describe_missing_report` accepts. Cited numbers become those lines that support it."""
+        """The report in an answer that `describe_missing_report` accepts. Cited numbers become lines that support the answer."""
         parsed = self.prompts.read_report(response, nonce, lines)
         parsed = parsed if parsed.model else replace(parsed, model=self.model.name)
         if lines is None or not parsed.numbers:

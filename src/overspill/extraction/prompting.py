@@ -40,7 +40,7 @@ def fill(name: str, **values: object) -> str:
 
 
 def frame_data(text: str, nonce: str) -> str:
-    """The nonce is newer than the text, so the text cannot end its block."""
+    """Text between marks with a nonce. The nonce is newer than the text, so the text cannot end its block."""
     return f"[data {nonce}]\n{clean(text)}\n[end of data {nonce}]"
 
 
@@ -53,13 +53,13 @@ class _Prompts:
 
 
 class WrappedPrompts(_Prompts):
-    """The documents' contract: instructions first, and the report in a wrapper.
+    """Prompts of the manuals' contract: instructions first, and the report in a wrapper.
 
     Each request of an extraction has its own nonce, so no report can end the block it is merged in.
     """
 
     def build_chunk_request(self, text: str, index: int, total: int, overlap: int, nonce: str) -> Request:
-        """`index` counts from 0, the prompt from 1."""
+        """The request for one chunk. `index` counts from 0; the prompt counts from 1."""
         system = self._fill("map", nonce, index=index + 1, total=total, overlap=overlap, **self._describe_size())
         return Request(system, (Message("user", frame_data(text, nonce)),), tool_choice="none")
 
@@ -73,7 +73,7 @@ class WrappedPrompts(_Prompts):
         return self._fill("read_grep", nonce, handle=self._document.handle, turns=self._policy.max_turns, **self._describe_size())
 
     def remind(self, found: str) -> str:
-        """What a tool of the sub-agent found, with a reminder of the rules."""
+        """The result of a tool of the sub-agent, with a reminder of the rules."""
         return found
 
     def read_report(self, response: Response, nonce: str, lines: CitableLines | None) -> ModelReport:

@@ -1,4 +1,4 @@
-"""Check quotes against the stored bytes: a quote that is not there does not count.
+"""Check quotes against the stored bytes: a quote that they do not contain does not count.
 
 Each is searched for as given, then in other spellings; first where it came from, then everywhere. An excerpt never repeats the
 quote: it shows the stored text where the quote was found.
@@ -21,8 +21,8 @@ from overspill.text.regex import regex
 from overspill.types import Excerpt
 
 _MIN_LOOSE_CHARS = 8  # a shorter quote is not searched for in other spellings
-_MAX_BATCH_CHARS = 32 * 1024  # of all quotes in one search
-_MAX_PASSES = 8  # over the document in one search; a quote that a document hides from all of them counts as missing
+_MAX_BATCH_CHARS = 32 * 1024  # the total for all quotes in one search
+_MAX_PASSES = 8  # passes over the document in one search; a quote that none of them finds counts as missing
 _MAX_CHAR_BYTES = 4
 _MAX_PATTERN_CHARS = 4000  # the pattern for a longer quote would take too much memory
 _MARKS = "\"'`“”‘’"
@@ -36,7 +36,7 @@ _Wanted: TypeAlias = dict[str, bytes]
 
 
 class ModelQuote(Struct, frozen=True):
-    """`scope` is where it came from: a chunk, or a passage that a model was shown."""
+    """A quote in a model's answer. `scope`: the chunk or the passage that the model was shown."""
 
     text: str
     scope: Span | None = None
@@ -50,7 +50,7 @@ class Located(Struct, frozen=True):
 
 
 def locate(reader: Reader, quotes: Sequence[ModelQuote], chunks: Sequence[Span] = (), cited: Sequence[Span] = ()) -> Located:
-    """Blocks. Its time grows with the document, little with the number of quotes. `cited` are places that are known already."""
+    """Find quotes in the document. Blocks. The number of quotes hardly matters for the time. `cited`: places already known."""
     found: dict[ModelQuote, Span] = {}
     scopes: dict[Span, list[ModelQuote]] = {}
     for quote in quotes:
@@ -96,7 +96,7 @@ def read_excerpts(reader: Reader, places: Iterable[tuple[Span, int]]) -> tuple[E
 
 
 def _search(data: bytes | memoryview, quotes: Sequence[ModelQuote]) -> dict[ModelQuote, Span]:
-    """Search in rounds, from the strictest reading of the quotes to the loosest, each for what is still missing."""
+    """The places of quotes. Searches in rounds, from exact to loose matching, each for the quotes that are still missing."""
     found: dict[ModelQuote, Span] = {}
     readings: tuple[tuple[Callable[[str], str], Callable[..., dict[str, Span]]], ...] = (
         (str, _find_exactly),
@@ -140,7 +140,7 @@ def _find_exactly(data: bytes | memoryview, texts: Iterable[str]) -> dict[str, S
 
 
 def _find_in_order(data: bytes, texts: Iterable[str]) -> dict[str, Span]:
-    """Quotes mostly come in document order, so start each search where the last one ended."""
+    """The places of texts. Quotes mostly come in document order, so each search starts where the last one ended."""
     found: dict[str, Span] = {}
     reached = 0
     for text in texts:
@@ -160,7 +160,7 @@ def _find_in_any_spelling(data: bytes | memoryview, texts: Iterable[str]) -> dic
 
 
 def _find_places(data: memoryview, wanted: _Wanted, recognise: Callable[[bytes], str]) -> dict[str, Span]:
-    """A search does not see texts that overlap what it finds. Most of those are near it, so the next search begins there."""
+    """The places of texts, each found once. A search misses texts that overlap a match, so the next one begins near matches."""
     found: dict[str, Span] = {}
     whole = (Span(0, len(data)),)
     for batch in _split_into_batches(wanted):
@@ -179,7 +179,7 @@ def _find_places(data: memoryview, wanted: _Wanted, recognise: Callable[[bytes],
 
 
 def _find_surroundings(places: Iterable[Span], chars: int, end: int) -> tuple[Span, ...]:
-    """Each place, widened to hold any quote of `chars` characters that overlaps it."""
+    """Each place, extended to contain any quote of `chars` characters that overlaps it."""
     margin = chars * _MAX_CHAR_BYTES
     merged: list[Span] = []
     for place in sorted(places):
@@ -209,7 +209,7 @@ def _search_once(data: memoryview, spans: Sequence[Span], wanted: _Wanted, recog
 
 
 def _split_into_batches(wanted: _Wanted) -> Iterator[_Wanted]:
-    """Longest first, so that the longer of two texts with the same beginning is found."""
+    """Batches of texts for one search, longest first: of two texts with the same beginning, the longer must be tried first."""
     batch: _Wanted = {}
     size = 0
     for text in sorted(wanted, key=len, reverse=True):

@@ -39,7 +39,7 @@ _MAX_PATTERN_CHARS = 1000
 _NEAREST_TOKENS = 600
 _MAX_CITED_BYTES = 4000
 _MIN_ANSWER_BYTES = 512
-_TOKENS_PER_CALL = 300  # a call and what the model says around it, roughly
+_TOKENS_PER_CALL = 300  # roughly what a call and the words around it take
 
 
 class _Args(Struct, frozen=True, kw_only=True):
@@ -98,14 +98,14 @@ class FileTools:
         return tuple(defined)
 
     def insist_on_looking(self) -> str:
-        """Small models tend to report before they have looked, usually that they found nothing."""
+        """A reminder for a model that reports before it has looked, as small ones do; empty if it has looked."""
         if self._has_looked:
             return ""
         self._has_insisted = True
         return "You have not looked into the file. Call Grep or Read now, and report when you have seen what it says."
 
     def find(self, numbers: Iterable[int]) -> list[NumberedLine]:
-        """The lines of the file with these numbers. One too long to be a source is left out."""
+        """The lines of the file with these numbers, without those too long to be a source."""
         lines: list[NumberedLine] = []
         for number in numbers:
             start, end = self._view.line_span(number, number) if number else (0, 0)
@@ -125,7 +125,7 @@ class FileTools:
             return self._inquiry.describe_missing_report(response, self._nonce)
         if not response.text.strip():
             return EMPTY_ANSWER
-        if not self._has_insisted and request.tool_choice != "none":  # it must look first
+        if not self._has_insisted and request.tool_choice != "none":  # it must use a tool first
             return ""
         return "reported without having looked into the output."
 
@@ -190,7 +190,7 @@ class FileTools:
         none = f"No line matches{f' from byte {asked.from_} on' if asked.from_ else ''}."
         if not self._is_plain:
             return none
-        words = _WORD.findall(asked.pattern)  # in any order: models grep for whole phrases
+        words = _WORD.findall(asked.pattern)  # search for the words in any order, because models grep for whole phrases
         if 1 < len(words) <= _MAX_PERMUTED_WORDS:
             pattern = "|".join(".*".join(map(escape, order)) for order in permutations(words))
             if hits := self._find_lines(asked, pattern, bound, ignore_case=True):

@@ -35,7 +35,7 @@ _CITED = regex(r"(?i)\[(?:lines?\s?|L)?(\d{1,9}(?:\s?[-–,]\s?\d{1,9})*)\]|\((?
 _LEADING_NUMBER = regex(r"[\s>*•-]*+\[?(\d{1,9})(?:\]|\s?\|)")
 _MAX_QUOTES = 1000
 _MAX_RANGE = 100
-"""Lines that one range may name. A longer one names no source."""
+"""The most lines in a range. A longer range does not name a source."""
 
 
 class ModelReport(Struct, frozen=True):
@@ -61,7 +61,7 @@ def parse(
     only_sources: bool = False,
     is_echo: Callable[[str], bool] | None = None,
 ) -> ModelReport:
-    """Never fails: a report without a section of quotes is all answer.
+    """Parse a report. Never fails: without a section of quotes, all of it is the answer.
 
     `has_numbers`: lines were numbered, so numbers are sources. `only_sources`: the model was to return nothing but sources.
     `is_echo` recognises lines of the instructions, for a report without a wrapper.
@@ -100,7 +100,7 @@ def parse(
 
 
 def render(answer: str, quotes: tuple[str, ...]) -> str:
-    """The form that `parse` reads, for the request that merges reports."""
+    """Write a report in the form that `parse` reads, for the request that merges reports."""
     lines = [f"> {line}" for quote in quotes for line in quote.splitlines() if line.strip()]
     return "\n".join([answer, "QUOTES:", *lines]) if lines else answer
 

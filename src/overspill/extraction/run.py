@@ -48,7 +48,7 @@ async def extract(
     progress: Progress | None = None,
     on_inspection: OnInspection | None = None,
 ) -> Extraction:
-    """Raises BadRequest for bad input, and ExtractionFailed when neither the strategy nor a fallback could answer.
+    """Answer a question. Raises BadRequest for bad input, and ExtractionFailed if neither strategy nor fallback could answer.
 
     Without a model, the engine answers in every mode but `truncate`.
     """

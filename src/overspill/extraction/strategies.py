@@ -30,7 +30,7 @@ _WHOLE = regex(
 )
 _MAX_QUERY_CHARS = 10_000
 _WINDOW_SHARE = 0.5
-"""The share of the window, without the question, that passages may take."""
+"""The share of the window, minus prompt and question, that passages may take."""
 _ANSWER_SHARE = 0.08
 """The share of a reply's tokens for the model's words. The engine's passages still hold nearly as many answers."""
 _WHOLE_ANSWER_SHARE = 0.5
@@ -41,11 +41,11 @@ _MIN_PASSAGE_TOKENS = 32
 _OUR_BYTES = 480
 """What our own words take up in a reply: its first line, the marks of two blocks, and two headings."""
 _BYTES_PER_TOKEN = 5
-"""In plain words."""
+"""An estimate for plain prose."""
 
 
 def choose_mode(size: Size, policy: Policy, chunk_tokens: int) -> ModelMode:
-    """The documents' rule: read a few chunks whole, and long lines, where line numbers and patterns do not help."""
+    """The manuals' rule: read all chunks if there are few, or if lines are so long that line numbers and patterns do not help."""
     few = chunks.count(size.tokens, chunk_tokens, policy.overlap_percent) <= policy.max_chunks
     return "full-chunked" if few or size.average_line_bytes > policy.avg_line_bytes_threshold else "read-grep"
 
@@ -86,7 +86,7 @@ async def extract_focused(inquiry: Inquiry) -> Extraction:
 
 
 def _number_passages(inquiry: Inquiry, max_tokens: int) -> NumberedLines:
-    """As many passages as fit together with their numbers. Blocks."""
+    """As many passages as fit with their line numbers. Blocks."""
     if inquiry.engine is None:
         raise ExtractionFailed("There is no engine to select passages with.")
     budget, read = max_tokens, inquiry.document.reader.read
@@ -145,7 +145,7 @@ async def extract_beside_engine(inquiry: Inquiry, mode: Literal["auto"] | ModelM
         return found
     quoted = "\n".join(excerpt.text for excerpt in found.excerpts if not passages.quotes(excerpt))
     if _count_tokens(f"{found.text}\n{quoted}") > limit:
-        quoted = ""  # their places are enough
+        quoted = ""  # the places of the quotes are enough
     fitted = await _fit_passages(inquiry, passages, f"{found.text}\n{quoted}")
     return replace(found, passages=replace(fitted, warnings=()), warnings=(*found.warnings, *passages.warnings))
 
@@ -166,7 +166,7 @@ async def _ask_engine(inquiry: Inquiry, max_tokens: int) -> Extraction | None:
 
 
 async def _answer_instead(inquiry: Inquiry, found: Extraction, passages: Extraction | None, fault: str) -> Extraction:
-    """The engine, or the next fallback. What the model said comes last, in the room that is left."""
+    """The answer of the engine or the next fallback, with the model's unsupported words last, in the room that is left."""
     if not inquiry.policy.fallback:
         return replace(found, warnings=(*found.warnings, fault))
     words = cut_to_tokens(found.text, _limit_words(inquiry.policy, _UNSUPPORTED_SHARE)) if found.found else ""
@@ -180,11 +180,11 @@ async def _answer_instead(inquiry: Inquiry, found: Extraction, passages: Extract
 
 
 async def _fit_passages(inquiry: Inquiry, passages: Extraction, words: str) -> Extraction:
-    """Passages that leave room for the words. The caller who puts both into a reply fits them to its bytes."""
+    """Passages that leave room for the model's words. The caller that puts both into a reply fits them to its bytes."""
     most = max(inquiry.policy.max_tokens - _count_tokens(words), _MIN_PASSAGE_TOKENS)
     return passages if _count_tokens(passages.text) <= most else await _ask_engine(inquiry, most) or passages
 
 
 def _count_tokens(text: str) -> int:
-    """Counts as the reader of the reply does, not as the model that extracts."""
+    """The number of tokens for the model that reads the reply, not for the model that extracts."""
     return tokens.count(text).tokens

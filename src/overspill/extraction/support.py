@@ -52,17 +52,17 @@ class Claims:
         return self.values or self.words
 
     def are_enough(self, held: int) -> bool:
-        """Whether that is half of the values or, without values, half of the words."""
+        """Whether these are at least half of the values or, without values, half of the words."""
         return held * 2 >= len(self.terms) and held >= (1 if self.values else min(2, len(self.words)))
 
     def count_in(self, text: str) -> int:
-        """How many terms the text holds or, without terms, how many words of the question that the answer repeats."""
+        """How many of the terms the text contains or, if there are none, how many of the question's words in the answer."""
         folded = _THOUSANDS.sub("", spelling.simplify(text)).casefold()
         return sum(_holds(folded, term) for term in self.terms or self.repeats)
 
 
 def choose_supporting(lines: Sequence[NumberedLine], answer: str, question: str) -> list[NumberedLine]:
-    """The cited lines that hold something the answer says; none if together they do not support it."""
+    """The cited lines that contain something from the answer; none if together they do not support it."""
     claims = Claims(answer, question)
     holding = [line for line in lines if claims.count_in(line.text)]
     held = claims.count_in("\n".join(line.text for line in holding))
@@ -129,7 +129,7 @@ def _scan(reader: Reader, claims: Claims, spans: Sequence[Span]) -> list[_Window
 
 
 def _widen(reader: Reader, window: _Window) -> Span:
-    """To whole lines, if their ends are near."""
+    """The span of a window, extended to whole lines if their ends are near."""
     low = max(window.start - _MAX_MARGIN_BYTES, 0)
     before = reader.read(low, window.start)
     after = reader.read(window.end, min(window.end + _MAX_MARGIN_BYTES, reader.size))
@@ -150,7 +150,7 @@ def _fold(terms: Iterable[str]) -> tuple[str, ...]:
 
 
 def _holds(text: str, term: str) -> bool:
-    """Whether the text holds it as a whole word: 1500 does not hold 500."""
+    """Whether the text contains the term as a whole word: 1500 does not contain 500."""
     at = text.find(term)
     while at >= 0:
         before, after = text[at - 1 : at] if at else "", text[at + len(term) : at + len(term) + 1]

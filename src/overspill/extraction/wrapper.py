@@ -33,9 +33,9 @@ def closing_tag(nonce: str) -> str:
 
 
 def unwrap(text: str, nonce: str) -> str | None:
-    """The content of the last complete wrapper, since a model that corrects itself does so afterwards.
+    """The content of the last complete wrapper, because models correct themselves in a later one.
 
-    Without a complete one, the text after the last opening tag. Thinking at the beginning does not count, nor does a wrapper
+    Without a complete wrapper, the text after the last opening tag. Thinking at the beginning does not count, nor does a wrapper
     that is empty or only repeats the instructions. Wrappers of the same nonce inside are removed.
     """
     text = _NOISE.sub("", text)
@@ -56,13 +56,13 @@ def unwrap(text: str, nonce: str) -> str | None:
 
 
 def find_text_after(text: str, nonce: str) -> str:
-    """What follows the last closing tag: some models put their quotes there."""
+    """The text after the last closing tag, where some models put their quotes."""
     closing = [found.end() for found in compile_tag(nonce).finditer(text) if found[1]]
     return text[closing[-1] :] if closing else ""
 
 
 def strip(text: str, nonce: str) -> str:
-    """An answer that needs no wrapper, without thinking, chat markers, and tags if the model wrapped it anyway."""
+    """The text of an answer in the plain contract: without thinking, chat markers, and tags of a wrapper."""
     text = _TEMPLATE.sub("\n", _NOISE.sub("", text))
     if thought := _THINKING.match(text):
         text = text[thought.end() :]

@@ -33,7 +33,7 @@ class Grep(Struct, frozen=True):
     total: int
     """Hits found, including those that did not fit into the text."""
     exact: bool
-    """Whether `total` counts all hits from `searched_from` on; otherwise there may be more."""
+    """Whether `total` counts all hits after `searched_from`. If not, there may be more."""
     searched_from: int
     searched_to: int
     next: int | None
@@ -135,7 +135,7 @@ class _Page:
         """The rows of a hit, following the previous ones, and the last line among them."""
         line, line_start = self._view.find_line(hit.start)
         separator = "\n" if self.hits else ""
-        if not self._asked:  # the quick way, for patterns that match every line
+        if not self._asked:  # the quick way, for a search without context
             return separator + self._hit_row(line, line_start, hit), line
         first = max(line - context, self._line + 1)
         last = line + context

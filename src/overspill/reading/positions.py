@@ -38,7 +38,7 @@ class _Block(NamedTuple):
 
 
 _Cursor: TypeAlias = tuple[_Block, int, int]
-"""The last look-up: a block, the number of a line end in it, counted from 1, and its place. Number 0 is the start, at -1."""
+"""The last look-up: a block, the number of a line end in it, counted from 1, and its position. Number 0 is the start, at -1."""
 _BYTE, _CHARS, _ENDS = attrgetter("byte"), attrgetter("chars"), attrgetter("ends")
 
 
@@ -187,7 +187,7 @@ class View:
                 between, end = [marks[at]], marks[at + 1].byte
                 while between[-1].byte < end:
                     between.append(self._after(between[-1], end))
-                # Make a new list, because other threads have places in the old one.
+                # Make a new list, because other threads hold indexes into the old one.
                 self._marks = marks = [*marks[:at], *between[:-1], *marks[at + 1 :]]
             at = bisect_left(marks, wanted, key=key) - 1
         return marks[at], marks[at + 1]
@@ -210,7 +210,7 @@ class View:
 
 
 def _find_nth(data: bytes, number: int) -> int:
-    """The place of the line end with this number, counted from 1. Searches by halves: counting is fast, finding each is not."""
+    """The position of a line end by its number, counted from 1. Searches by halves: counting is fast, finding each is not."""
     if number < 1:
         return -1
     start, end = 0, len(data)

@@ -171,7 +171,7 @@ def _decode_text(data: bytes) -> str:
 
 
 def _plain(value: Value) -> Value:
-    """Opens every level and turns numbers into plain floats."""
+    """The value with every level opened and numbers as plain Python numbers."""
     value = open_raw(value)
     if is_object(value):
         return {key: _plain(member) for key, member in value.items()}
@@ -193,7 +193,7 @@ def may_pass(source: tuple[str, str], target: tuple[str, str], allow: Sequence[t
 def matches(pattern: str, server: str, tool: str) -> bool:
     """Whether a pattern, a server's name or `server/tool`, matches a tool of this server."""
     names = {f"{server}/{name}" for name in (tool, own_name(tool, server))} if "/" in pattern else {server}
-    plain = pattern.replace("[", "[[]").replace("?", "[?]")  # only * has a meaning
+    plain = pattern.replace("[", "[[]").replace("?", "[?]")  # only * is special
     return any(fnmatchcase(name, plain) for name in names)
 
 

@@ -91,7 +91,7 @@ def find_occurrences(buffer: memoryview, needle: bytes) -> Iterator[int]:
 
 
 class Hit(NamedTuple):
-    """Where a match begins, where the shown part of its line ends, and where the search continues."""
+    """Positions: where a match begins, where the shown part of its line ends, and where the search continues."""
 
     start: int
     end: int
@@ -145,7 +145,7 @@ class Search:
         return bytes(block) if len(block) <= 2 * _MAX_PIECE_BYTES else block  # a block that ends with a very long line
 
     def _whole_lines(self, start: int) -> tuple[int, int]:
-        """Where a block of whole lines ends, without its last line end, and where the next block begins."""
+        """The end of a block of whole lines, without its last line end, and the start of the next block."""
         size = len(self._buffer)
         at = _line_end(self._buffer, min(start + self._block, size - 1))
         if at == size:

@@ -76,7 +76,7 @@ class Archive(Struct, eq=False):
         if name is None:
             session, file = handles.parse(spelling)
             found = list(islice(self._find_stored(file, session), 1))
-        else:  # unique only among the outputs of one owner, and these are the outputs of all
+        else:  # short names are unique only among the outputs of one owner, and the archive has those of all owners
             named = (item for item in self._find_stored(handles.ending(name)) if item.kept.name == name)
             found = list({item.kept.id: item for item in named}.values())
         if len(found) > 1:
@@ -110,7 +110,7 @@ class Archive(Struct, eq=False):
             return StoredOutput(kept, shelf.open(kept.id), redactors=hidden)
 
     def open_beside(self, session: str, id: str) -> Reader:
-        """Open what is stored beside the outputs of a session, such as a recorded reply. You close it."""
+        """Open something stored next to a session's outputs, such as a recorded reply. You close it."""
         with self._reading(session) as shelf:
             return shelf.open(id)
 
@@ -173,7 +173,7 @@ class Archive(Struct, eq=False):
         return removed
 
     def _problem(self, kept: Kept, quotes: dict[str, Quotes]) -> str:
-        """`quotes` by session, so that each journal is read once."""
+        """What is wrong with a stored output; empty if nothing is. `quotes` caches the quotes of each session's journal."""
         with self._reading(kept.session) as shelf:
             if kept.session not in quotes:
                 quotes[kept.session] = read_quotes(shelf)
@@ -212,7 +212,7 @@ class Archive(Struct, eq=False):
                         self._report(_DAMAGED.format(session=label.session))
 
     def _report(self, text: str) -> None:
-        """Gives each warning once."""
+        """Pass a warning to `warn`, unless it was given before."""
         if text not in self._reported:
             self._reported.add(text)
             self.warn(text)
@@ -271,5 +271,5 @@ def _is_there(shelf: Shelf, id: str) -> bool:
     except HandleError:
         return False
     except StoreError:
-        return True  # the store refuses it; opening or verifying it reports that
+        return True  # the store refuses to open it, and opening or verifying an output reports that
     return True

@@ -25,7 +25,7 @@ from overspill.wording.presets import OVERSPILL, Wording
 
 Format: TypeAlias = Literal["jsonschema", "openai", "openai-responses", "anthropic", "gemini", "mcp"]
 DocumentMode: TypeAlias = Literal["auto", "full-chunked", "read-grep", "truncate"]
-"""The modes in the document that a preset follows."""
+"""The modes that the manual of a preset names."""
 ExtractMode: TypeAlias = Literal["auto", "focused", "full-chunked", "read-grep", "truncate"]
 OutputMode: TypeAlias = Literal["raw", "extract", "slice", "grep", "query", "sql", "ask", "wait"]
 EXTRACT_MODES = get_args(ExtractMode)
@@ -96,7 +96,7 @@ class GetToolOutput(_Args, frozen=True, rename={"from_": "from"}):
 
 
 class PlainGetToolOutput(GetToolOutput, frozen=True, rename={"from_": "from"}):
-    """For presets that follow a document. The other modes still work, or say what is missing."""
+    """For presets that follow a manual. The other modes still work, or say what is missing."""
 
     mode: Annotated[Literal["raw", "extract", "slice", "grep", "query"], Meta(description=_PLAIN_READ)]
 
@@ -144,7 +144,7 @@ class Definition(Struct, frozen=True):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """A new object each time, so that a host may change it."""
+        """The JSON Schema of the arguments: a new object each time, so that a host may change it."""
         return deepcopy(describe_arguments(self.arguments))
 
 
@@ -205,7 +205,7 @@ A = TypeVar("A", bound=_Args)
 
 
 def parse_arguments(name: str, kind: type[A], args: Mapping[str, Any]) -> A:
-    """Accepts what models write: numbers as strings, a slice as JSON or without its object, empty values for "not given"."""
+    """The arguments as models write them: numbers as strings, a slice as JSON or without its object, empty for "not given"."""
     described = describe_arguments(kind)
     properties: dict[str, Any] = described["properties"]
     try:
@@ -247,7 +247,7 @@ def _is_empty(value: object) -> bool:
 
 
 def parse_range(name: str, spelling: str) -> tuple[int, int]:
-    """`a-b`, both included; a single number is a range of one."""
+    """The first and last number of `a-b`, both included. A single number is a range of one."""
     first, dash, last = spelling.replace(" ", "").partition("-")
     if not first.isdecimal() or (dash and not last.isdecimal()) or len(spelling) > 2 * MAX_RANGE_DIGITS:
         raise BadRequest(f'{name} must look like "100-200", not {spelling[:50]!r}.')

@@ -31,7 +31,7 @@ from overspill.types import Block, Kept, Reply
 
 
 class StandInPage(Page, frozen=True):
-    """The first draft that fits is shown."""
+    """A page of drafts, of which the first that fits is shown."""
 
     drafts: Sequence[ReplyDraft] = ()
 
@@ -67,7 +67,7 @@ class StandIns(Struct, frozen=True):
     def find_job(self, spelling: str) -> Job:
         """The job with this id, and its output. Blocks. Raises HandleError or StoreError."""
         job = self.outputs.find_job(spelling)
-        if job is None:  # its output is all that is left of it
+        if job is None:  # only its output is left
             kept = self.outputs.find(spelling)
             job = Job.restore(kept.id, kept.tool, kept.server, "ready", 0.0, "")
             job.kept = kept
@@ -77,7 +77,7 @@ class StandIns(Struct, frozen=True):
         return job
 
     async def answer(self, job: Job) -> Reply:
-        """What the call of an ended job would have answered: the output if it may pass, otherwise the reply that replaces it."""
+        """The reply that the call of an ended job would have returned: the output if it may pass, otherwise what replaces it."""
         kept, model, is_error = job.kept, self.gate.settings.model, bool(job.error)
         job.is_announced = True
         if kept is not None and not isinstance(decide(kept.size, self._settings_of(kept)), Pass):
@@ -98,7 +98,7 @@ _TOOL = "intent"
 
 
 class PassageSearch(Struct, frozen=True):
-    """Shares the engine's indexes with the retrieval tools: what one builds, the other uses."""
+    """Searches for passages. Shares the engine's indexes with the retrieval tools: each uses what the other has built."""
 
     outputs: StoredOutputs
     extractor: Extractor

@@ -65,11 +65,11 @@ class JobsElsewhere:
         """Cancel the jobs that other workers run. `cancel_queued` returns whether a task engine has the job."""
         for job in (await self.look(here))[1]:
             if cancel_queued is None or not await cancel_queued(job.id):
-                with suppress(StoreError):  # it ended meanwhile, or a worker of a task engine runs it
+                with suppress(StoreError):  # it has ended, or a worker of a task engine runs it
                     await anyio.to_thread.run_sync(self._group.mark_aborted, job)
 
     def _list_jobs(self, looking: Event | None = None) -> list[Job]:
-        """`looking` is set at the end."""
+        """The jobs that the store lists or, if it fails, those it listed last. Sets `looking` at the end."""
         try:
             with suppress(StoreError):
                 self._last = self._group.list_unread_jobs()
@@ -81,7 +81,7 @@ class JobsElsewhere:
         return self._last
 
     async def wait_for_ended(self, jobs: JobScheduler) -> list[Job]:
-        """Empty if nothing is running any more. Other machines cannot notify this one, so it checks, less and less often."""
+        """Wait for jobs to end. Empty if none is running. Polls ever less often, because other machines cannot notify it."""
         pause = _FIRST_LOOK_SECONDS
         while True:
             ended, running = await self.look(jobs.background)

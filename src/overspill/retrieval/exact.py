@@ -29,7 +29,7 @@ READS_RUNNING = ("slice", "grep")
 
 
 def read_output(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
-    """For the modes that need no model and no other output."""
+    """The answer in modes that need no model and no other output."""
     if stored.kept.media == "binary" and asked.mode == "raw":
         return pages.binary_page(stored, ("get_tool_output",))
     try:
@@ -52,7 +52,7 @@ def read_output(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Pag
 
 def _read_slice(stored: StoredOutput, part: Slice, bound: Bound) -> Page:
     """Characters, lines, or the surroundings of an anchor. If the output is not text: bytes, or lines of its text."""
-    # Beside an anchor, models write a start of 0 that says nothing.
+    # With an anchor, models also write a meaningless start of 0.
     nothing = (None,) if part.lines is not None else (None, 0)
     ways = [name for name in ("lines", "anchor", "start") if getattr(part, name) not in nothing]
     if len(ways) > 1:
@@ -89,7 +89,7 @@ def _grep(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
 
 
 def read_artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Page:
-    """Lines, bytes, a query, or everything from the beginning."""
+    """The answer of `get_artifact`: lines, bytes, the result of a query, or everything from the beginning."""
     ways = [name for name in ("lines", "bytes", "query") if getattr(asked, name) is not None]
     if asked.start_line is not None or asked.end_line is not None:
         ways.insert(0, "start_line or end_line")

@@ -22,7 +22,7 @@ from overspill.wording import retrieval as wording
 from overspill.wording.presets import OVERSPILL, Wording
 
 MAX_WARNING_CHARS = 2_000
-_MIN_REFITTED_BYTES = 256  # in less, dropping snippets is as good
+_MIN_REFITTED_BYTES = 256  # with less room, dropping snippets is just as good
 _SNIPPETS_OMITTED = "More snippets match than fit. Ask for less at a time, or read around a byte span with slice."
 
 Refit: TypeAlias = Callable[[Extraction, int], Extraction]
@@ -35,7 +35,7 @@ def format_abstract(
     """The answer of `tool_output`. If the bound is tight, it drops the words of the citations first, then their places, then
     the passages that matter least, then the end of a model's text, and always says how many checked citations it dropped.
 
-    `handle` is what the answer calls the output, if not by its handle.
+    `handle` is the name that the answer uses for the output instead of its handle.
     """
     draft = partial(_Draft, kept, handle=handle or kept.handle, words=words)
     found = _limit_unsupported(found, bound, lambda found: draft(found).render(len(found.excerpts)))
@@ -52,12 +52,12 @@ def format_abstract(
 
 
 def _shorten(text: str, bound: Bound, render: Callable[[str], str]) -> str:
-    """Keeps as much of the beginning of the text as the bound allows."""
+    """The rendered text, with as much of its beginning as the bound allows."""
     return render(truncate_until(text, lambda shown: bound.holds(render(shown))))
 
 
 def _limit_unsupported(found: Extraction, bound: Bound, render: Callable[[Extraction], str]) -> Extraction:
-    """With what a model said. If not everything fits, it gets only part of the room, because it is worth less than the rest."""
+    """Shorten a model's unsupported words to a quarter of the room if not everything fits: they are worth less than the rest."""
     if not found.unsupported or bound.holds(render(found)):
         return found
     part = Bound(bound.least_bytes // 4)
@@ -95,7 +95,7 @@ class _Draft:
         self._before = list(filter(None, (engine, decoded, warnings, nearest)))
 
     def fit(self, bound: Bound) -> str:
-        """Includes as many of the citations as the bound allows, and none if even the rest does not fit."""
+        """The answer with as many of its citations as the bound allows; with none if even the other parts do not fit."""
         every = len(self._found.excerpts)
         # The engine answers with nothing but passages, so quoting them again below would repeat them.
         for text in (self.render(every, quoted=self._found.model != BUILTIN), self.render(every)):
@@ -109,7 +109,7 @@ class _Draft:
         if self._passages:
             block = framing.block(framing.OPENING, self._passages)
             passages = "\n".join(filter(None, (wording.PASSAGES, block, self._passages_closing)))
-        # If the engine is not sure, a model is rarely right either, so show first what is really there.
+        # If the engine is not sure, a model is rarely right either, so show the passages of the output first.
         is_unsure = bool(passages) and found.passages is not None and found.passages.confidence < LIKELY
         before, after = ([passages], []) if is_unsure else ([], [passages])
         if found.excerpts:
@@ -136,7 +136,7 @@ def _split_closing(found: Extraction) -> tuple[str, str]:
 
 
 def format_snippets(kept: Kept, found: Extraction, bound: Bound, refit: Refit | None = None) -> Page:
-    """The answer of `get_tool_output` in mode `extract`: as many snippets as the bound holds, and how many it does not."""
+    """The answer of `get_tool_output` in mode `extract`: the snippets that fit into the bound, and how many did not."""
     every = snippets = _list_snippets(found)
     found = _limit_unsupported(found, bound, lambda found: _json(found, every, 0))
     room = bound.least_bytes
@@ -159,7 +159,7 @@ def _list_snippets(found: Extraction) -> list[dict[str, Any]]:
 
 
 def _count_omitted(every: Sequence[dict[str, Any]], shown: Sequence[dict[str, Any]]) -> int:
-    """Counts those that are not shown at all."""
+    """How many of the excerpts are not shown at all."""
     spans = [(each["start_byte"], each["end_byte"]) for each in shown]
     return sum(not any(start < each["end_byte"] and each["start_byte"] < end for start, end in spans) for each in every)
 

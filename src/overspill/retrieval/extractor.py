@@ -115,7 +115,7 @@ class Extractor:
         return replace(found, warnings=(*before, *after, *found.warnings), decoding=decoding if is_decoded else None)
 
     def model_names(self, request: ExtractionRequest) -> list[str]:
-        """The first that is set: the request's, toolOutput.models, extractionModel, the turn's, the host's. Empty: the engine."""
+        """The models of the first that names any: request, toolOutput.models, extractionModel, turn, host. Empty: the engine."""
         first = self._settings.extraction_model or request.turn_model or next(iter(self._given), BUILTIN)
         return [name for name in request.targets or self._settings.tool_output.models or (first,) if name != BUILTIN]
 
@@ -143,7 +143,7 @@ class Extractor:
         )
 
     def refit(self, stored: StoredOutput, request: ExtractionRequest, found: Extraction, max_bytes: int) -> Extraction:
-        """The same with at most that many bytes of the engine's passages. Keeps the matches, wherever they are. Blocks."""
+        """The same extraction with at most `max_bytes` of the engine's passages. Keeps matches, wherever they are. Blocks."""
         text = stored.decoded() if found.model == BUILTIN else stored.sent()
         select = partial(self.select, max_bytes=max(1, max_bytes))
         document = read_document(stored.kept, "{}", text)
@@ -156,7 +156,7 @@ class Extractor:
     def select(
         self, document: Document, query: str, max_tokens: int, max_bytes: int | None = None, work: Work | None = None
     ) -> Selection:
-        """Blocks. A vocabulary takes long to load, and a short answer fits with any vocabulary."""
+        """Ask the engine. Blocks. A vocabulary takes long to load, and a short answer fits with any vocabulary."""
         from overspill.lexical.rows.totals import suggest_sql  # noqa: PLC0415
         from overspill.lexical.select import select  # noqa: PLC0415  # see EngineIndexes
 
@@ -223,7 +223,7 @@ def read_document(kept: Kept, args_json: str, text: TextView) -> Document:
 
 
 def _place_in_stored(found: Extraction, text: TextView, kept: Kept) -> Extraction:
-    """With the places of its excerpts in the stored bytes. Marks do not change line numbers."""
+    """The extraction with its excerpts located in the stored bytes. Marks for secrets do not change line numbers."""
     view = text.positions
 
     def place(each: Excerpt) -> Excerpt:

@@ -41,16 +41,16 @@ class JobLines(Struct, frozen=True):
     kept: dict[str, Kept] = {}
     read: frozenset[str] = frozenset()
     position: int = 0
-    """How far it was read."""
+    """How far the journal was read."""
 
 
 class JobRecord(Struct, frozen=True):
     """What a worker of a task engine has recorded about a job, which has a separate part of the session."""
 
     change: JobChanged
-    """The last one."""
+    """The job's last change."""
     kept: Kept | None
-    is_live: bool  # the worker
+    is_live: bool  # whether the worker is alive
 
 
 class SessionGroup:
@@ -83,7 +83,7 @@ class SessionGroup:
         return None
 
     def open_shelf(self, kept: Kept) -> Shelf:
-        """The shelf it is on, for reading. Raises UnknownHandle or StoreError."""
+        """The shelf of an output, for reading. Raises UnknownHandle or StoreError."""
         return self._store.read_shelf(kept.session)
 
     def find_named(self, name: str) -> set[str]:
@@ -166,7 +166,7 @@ class SessionGroup:
         return jobs
 
     def _read_job_lines(self, label: ShelfLabel) -> JobLines:
-        """Only what is new in its journal is read."""
+        """What a session's journal says about jobs. Reads only the lines that are new."""
         if not self._has(label) or not self._may_read(label):
             return JobLines()
         known = self._job_lines.get(label.session, JobLines())
@@ -194,7 +194,7 @@ class SessionGroup:
         return change and JobRecord(change, kept, label.live)
 
     def mark_aborted(self, job: Job) -> None:
-        """Record in the job's own part, where its worker looks, that it was aborted. Raises StoreError if that part exists."""
+        """Record that a job was aborted, in the job's part, which its worker checks. Raises StoreError if that part exists."""
         shelf = self._store.open_shelf(job.id, name=name_part(self.name, job.id), retention="keep")
         with closing(shelf):
             change = JobChanged(events.now_ms(), job.id, job.tool, "failed", job.seconds, "cancelled", job.server)
@@ -205,7 +205,7 @@ class SessionGroup:
             return reader.read(0, kept.size.bytes)
 
     def list_kept(self) -> list[Kept]:
-        """What the others have kept, oldest session first."""
+        """The outputs of the other sessions, oldest session first."""
         by_session: list[list[Kept]] = []
         for shelf, _ in self._readable_sessions():
             with suppress(HandleError, StoreError), closing(shelf):
@@ -213,7 +213,7 @@ class SessionGroup:
         return [kept for outputs in reversed(by_session) for kept in outputs]
 
     def list_most_useful(self) -> list[Kept]:
-        """What can still be read: by turns what was used last, and what was read most, in live sessions too."""
+        """Outputs that can still be read, those used last and those read most in turn. Includes live sessions."""
         found: dict[str, tuple[float, Kept]] = {}
         reads: Counter[str] = Counter()
         for shelf, is_live in self._open(self._iterate_labels()):
@@ -230,7 +230,7 @@ class SessionGroup:
         return [found[id][1] for id in dict.fromkeys(turns) if id is not None]
 
     def has_outputs(self) -> bool:
-        """Looks at sessions one by one, and stops at the first that has any."""
+        """Whether any session has outputs. Stops at the first one that does."""
         for shelf, _ in self._open(filter(self._may_read, self._iterate_labels())):
             with suppress(StoreError), closing(shelf):
                 if next(_stored_outputs(shelf.journal(), shelf.session), None):

@@ -54,7 +54,7 @@ _turn: ContextVar[tuple[object, str | None]] = ContextVar("overspill_turn", defa
 
 
 class RetrievalTools(Struct, eq=False):
-    """Its answers bypass the gate and never go to the background, but take room in the context like any other.
+    """Answers bypass the gate and never go to the background, but take room in the context like any other reply.
 
     `inherits`: whether this session may read outputs that earlier sessions of its family stored.
     """
@@ -116,7 +116,7 @@ class RetrievalTools(Struct, eq=False):
         return self.recorder.add([text_block(self.gate.redaction.redact(written, name, ""))])
 
     async def deliver(self, info: JobInfo) -> Reply | None:
-        """A background job's output as its call would have given it: whole if it may pass, else its card. None while it runs."""
+        """The reply that a background job's call would have returned: the output, or else its card. None while it runs."""
         job = self.outputs.find_job(info.id)
         if job is None or not job.done:
             return None
@@ -188,7 +188,7 @@ class RetrievalTools(Struct, eq=False):
         return StandInPage("", job.id, blocks=job.blocks, drafts=await self.stand_ins.draft(job.kept))
 
     async def _answer_stored(self, asked: GetToolOutput, blocks: Sequence[Block]) -> Page:
-        """`blocks` go with the answer, even if the text itself is too large."""
+        """Answer about a stored output. `blocks` go with the answer, even if the text itself is too large."""
         stored = await anyio.to_thread.run_sync(self.outputs.recent, output_id(asked.id))
         if page := await anyio.to_thread.run_sync(read_image, stored, asked, self.gate.settings.max_inline_blob):
             return replace(page, blocks=[*page.blocks, *blocks])
@@ -207,7 +207,7 @@ class RetrievalTools(Struct, eq=False):
         return replace(page, blocks=blocks)
 
     async def _raw(self, stored: StoredOutput, asked: GetToolOutput) -> Page:
-        """Whole if the gate would pass it and there is room, shortened if the gate would shorten it."""
+        """The output in mode `raw`: whole if the gate would pass it and there is room, shortened if the gate would shorten it."""
         kept, settings = stored.kept, self.gate.settings.for_tool(stored.kept.tool, stored.kept.server)
         source = OutputText(stored.reader, stored.shown.size)
         match decide(kept.size, settings):
@@ -260,7 +260,7 @@ class RetrievalTools(Struct, eq=False):
         max_tokens = max_tokens if room is None else min(max_tokens, room)
         max_tokens = max(MIN_EXTRACTION_TOKENS, max_tokens - FRAME_TOKENS * self.gate.settings.wording.has_closed_sets)
         owner, model = _turn.get()
-        model = model if owner is self else self._latest_model  # outside every turn, that of the latest one
+        model = model if owner is self else self._latest_model  # outside all turns, use the model of the latest turn
         request = ExtractionRequest(
             tool=tool, query=query, mode=mode, turn_model=model, max_tokens=max_tokens, max_bytes=bound.bytes
         )
@@ -283,7 +283,7 @@ class RetrievalTools(Struct, eq=False):
         """A page within the bound and within the room that is left."""
         bound = bound or self._bound()
         page = await anyio.to_thread.run_sync(read, bound)
-        # Check the room after every wait; nothing may wait between the last check and the reservation.
+        # Check the room after every wait. There must be no await between the last check and the reservation.
         while (
             (room := self.gate.room) is not None
             and (count := tokens.count(page.text, self.gate.settings.model).tokens) > room

@@ -56,7 +56,7 @@ class StoredOutput:
 
     @cached_property
     def shown(self) -> TextView:
-        """Its bytes, with marks for secrets if they are hidden from models. Blocks when it is first used."""
+        """The stored bytes, with marks in place of secrets that are hidden from models. Blocks on first use."""
         text = TextView(self._stored, self.kept.size, self._stored_view, key=self.kept.sha256)
         return self._views.redact(self.kept, text, self._redactors.shown)
 
@@ -91,17 +91,17 @@ class StoredOutput:
         return encoding.decode(self.bytes())
 
     def decoded(self) -> TextView:
-        """The text in it: the stored bytes themselves if they are UTF-8, else decompressed, from another encoding, or the pages
+        """The output's text: the stored bytes if they are UTF-8, otherwise text decompressed, converted, or taken from the pages
         of a PDF. Raises NotText if it has no text."""
         self.check()
         return self._views.redact(self.kept, self._decode(), self._redactors.shown)
 
     def as_stored(self) -> StoredOutput:
-        """Without marks, because a tool, unlike a model, may see secrets."""
+        """The output without marks, because a tool, unlike a model, may see secrets."""
         return self if self._redactors is NO_REDACTORS else StoredOutput(self.kept, self._stored, words=self.words)
 
     def sent(self) -> TextView:
-        """The same for a model that extracts."""
+        """The text for a model that extracts, with marks in place of secrets that are hidden from it."""
         self.check()
         return self._views.redact(self.kept, self._decode(), self._redactors.sent)
 
@@ -120,17 +120,17 @@ class StoredOutput:
         )
 
     def query(self, expression: str) -> QueryAnswer:
-        """A JSON pointer (`/items/0/name`) or a JMESPath expression."""
+        """The value at a JSON pointer (`/items/0/name`), or the result of a JMESPath expression."""
         self.check()
         return query(self.reader, expression, _EVERYTHING)
 
     def sql(self, statement: str, seconds: float = 10.0) -> SqlAnswer:
-        """Query the tables in it, which are called `output`. `session.sql` queries several outputs, and keeps them loaded."""
+        """Query the output's tables, which are called `output`. `session.sql` queries several outputs, and keeps them loaded."""
         text = self.decoded()
         return query_text(statement, text.reader, seconds, describe_gaps(self.kept, text))
 
     def row(self, row: int | str) -> SqlRow:
-        """A row that `sql` selected, unchanged, and where the output has it. `row` is its `_row`."""
+        """The original text of a row that `sql` selected, and its place in the output. `row` is its `_row`."""
         return read_row(self.decoded().reader, row)
 
     def close(self) -> None:
@@ -181,7 +181,7 @@ def read_quotes(shelf: Shelf) -> Quotes:
 
 
 def describe_misquotes(quotes: Mapping[Formats, Sequence[Quote]], reader: Reader) -> str:
-    """Which recorded quotes are no longer in the stored bytes or the text decoded from them; empty if all are."""
+    """Which recorded quotes are no longer in the stored bytes or the text decoded from them; empty if none are missing."""
     problems: list[str] = []
     for names, asked in quotes.items():
         if not names:

@@ -32,8 +32,8 @@ from overspill.wording.replies import tool_failure
 from overspill.wording.retrieval import not_ready
 
 MAX_OPEN_OUTPUTS = 16  # kept open with their line positions, because a model that reads an output usually reads it again
-_MAX_OPEN_SHELVES = 4  # of other sessions, kept open for the same reason
-_DESCRIPTORS_FOR_ONE = 64  # that the process may have, per output kept open; with fewer, the work itself would run out
+_MAX_OPEN_SHELVES = 4  # shelves of other sessions, kept open for the same reason
+_DESCRIPTORS_FOR_ONE = 64  # how many the process must be allowed for each output kept open, to leave enough for other work
 _MAX_RELATIVES = 1_000  # outputs of other sessions whose descriptions are in memory
 
 
@@ -155,7 +155,7 @@ class StoredOutputs:
                 del self._recent[kept.id]  # left open: another retrieval may be reading it
                 raise ExpiredHandle(spelling, one_line(kept.tool))
             if stored is not None and stored.damage:
-                del self._recent[kept.id]  # cached facts, such as where its lines are, have become wrong
+                del self._recent[kept.id]  # its file has changed, so cached facts such as the positions of lines are wrong
                 stored.check()
             if stored is not None and kept.id not in self._held:
                 with suppress(HandleError, StoreError):  # it is open, and stays readable without the note
@@ -231,7 +231,7 @@ class StoredOutputs:
         return references.ReferenceSource(stored.reader, stored.kept, stored.view)
 
     def partial(self, collected: CollectedResult, tool: str, server: str) -> StoredOutput:
-        """What a tool that is still running has produced so far."""
+        """The output that a tool has produced so far, while it is still running."""
         spool = collected.spool
         spool.flush()
         redactors = self._redaction.for_reading(tool, server)

@@ -22,7 +22,7 @@ from overspill.wording import framing
 from overspill.wording import retrieval as wording
 
 FRAME_BYTES = 48  # reserved for the lines around stored text
-FOOTER_BYTES = 512  # reserved for those lines and for the note that says how to continue
+FOOTER_BYTES = 512  # reserved for the lines around stored text and the note that says how to continue
 
 SpellCall: TypeAlias = Callable[[StoredOutput, Range], str]
 """The tool call that returns a range of an output, as a model would write it."""
@@ -42,7 +42,7 @@ class Page(Struct, frozen=True):
     blocks: Sequence[Block] = ()
     """Content blocks that belong to the answer and are not text."""
     data: str | None = None
-    """The stored text in the answer, if any; the rest is ours."""
+    """The stored text in the answer, if any. The other text is ours."""
     notes: tuple[str, ...] = ()
     """Our lines below the stored text."""
 
@@ -66,7 +66,7 @@ def make_page(stored: StoredOutput, data: str, notes: Sequence[str] = (), start:
 def passage_page(
     stored: StoredOutput, bound: Bound, fetch: Callable[[Bound], Passage], spell: SpellCall, *, located: bool = False
 ) -> Page:
-    """The passage alone if it fits. If it does not, or if the model cannot know where it is (`located`), a note says where."""
+    """A page with a passage. A note says where it is if it was cut, or if the model cannot know its place (`located`)."""
     passage, notes = fetch(bound), list[str]()
     if passage.omitted or located or framing.imitates(passage.text):
         passage = fetch(shrink(bound, FOOTER_BYTES))

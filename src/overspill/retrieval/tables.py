@@ -68,19 +68,19 @@ class OutputTables(Struct, eq=False):
         self._library.close()
 
     async def ask(self, statement: str) -> SqlAnswer:
-        """A statement that calls outputs by their names."""
+        """The answer to a statement that calls outputs by their names."""
         found = anyio.to_thread.run_sync(lambda: self._query(statement, self.find_named(statement)), abandon_on_cancel=True)
         return (await found)[1]
 
     async def reply(self, stored: StoredOutput, statement: str | None, bound: Bound) -> SqlReply:
-        """A statement about one output, which may name others. Rows that do not fit are stored."""
+        """The answer to a statement about one output, which may name others. Rows that do not fit are stored."""
         if not statement:
             raise BadRequest(wording.SQL_REQUIRED)
         outputs = {**await anyio.to_thread.run_sync(self.find_named, statement), _ASKED: stored}
         settings = self.gate.settings
         try:
             with anyio.fail_after(settings.async_timeout_secs + settings.sql_timeout_secs):
-                # It continues in its thread, so that the tables are there when the model asks again.
+                # Loading continues in its thread, so that the tables are ready when the model asks again.
                 found, answer = await anyio.to_thread.run_sync(self._query, statement, outputs, abandon_on_cancel=True)
         except TimeoutError:
             raise BadRequest(wording.STILL_LOADING) from None
@@ -111,12 +111,12 @@ class OutputTables(Struct, eq=False):
         for name in sorted({name.lower() for name in _NAMES.findall(statement)}):
             try:
                 found[name] = self.outputs.recent(name)
-            except HandleError:  # a word of the statement; if it was meant as a table, the answer says that it does not exist
+            except HandleError:  # not an output: if it was meant as a table, the answer says that it does not exist
                 continue
         return found
 
     async def keep(self, call: ToolCall, data: str | bytes, lineage: Lineage) -> Kept:
-        """Store what was made from stored outputs."""
+        """Store data that was made from stored outputs."""
         collected = CollectedResult(partial(self.gate.new_spool, self.gate.settings.for_tool(call.name)))
         collected.lineage = lineage
         try:

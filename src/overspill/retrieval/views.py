@@ -51,7 +51,7 @@ class TextViews:
         self._recent: Recent[str, TextView | Decoding | NotText] = Recent(MAX_VIEW_BYTES, _weigh)
 
     def get(self, kept: Kept, reader: Reader, positions: View) -> TextView:
-        """Blocks. Raises NotText, every time, if it has no text. If another caller is decoding the view, waits for it."""
+        """The view of an output. Blocks, also while another caller decodes it. Raises NotText, every time, if it has no text."""
         with self._recent.making(kept.sha256 or kept.id):
             found = (self._recent.get(kept.sha256) if kept.sha256 else None) or self._decode(kept, reader)
         if isinstance(found, NotText):
@@ -62,7 +62,7 @@ class TextViews:
         return TextView(reader, kept.size, positions, found if found.remarks else None, kept.sha256)
 
     def redact(self, kept: Kept, text: TextView, redactor: Redactor | None) -> TextView:
-        """Puts marks in place of the secrets in it. Blocks, and searches for them only once."""
+        """The text with marks in place of its secrets. Blocks. A text is searched for secrets only once."""
         if redactor is None:
             return text
         formats = text.decoding.formats if text.decoding else ()
@@ -80,7 +80,7 @@ class TextViews:
             return shown
 
     def _decode(self, kept: Kept, reader: Reader) -> TextView | Decoding | NotText:
-        """The reader of an output that needs no decoding belongs to others and is not remembered."""
+        """The decoded text, or how it was decoded if it was plain text: that reader belongs to the caller and is not cached."""
         try:
             found = decode(reader, is_plain=kept.is_plain)
         except NotText as error:
@@ -116,7 +116,7 @@ class EngineIndexes:
         self._recent: Recent[str, Index] = Recent(max_bytes, lambda index: index.memory_bytes)
 
     def get(self, sha256: str, reader: Reader, work: Work | None = None) -> Index:
-        """Blocks. Waits if another caller is building the index. With limited work, indexes the beginning of a larger output."""
+        """The index of an output. Blocks, also while another caller builds it. Limited work covers only its beginning."""
         most = work.read if work else reader.size
         key = sha256 if reader.size <= most else f"{sha256} to {most}"
         with self._recent.making(key):

@@ -139,7 +139,7 @@ def _text(text: str, begin: int, bound: Bound, *, expanded: bool) -> QueryAnswer
 
 
 def _example(value: Value, expression: str) -> str:
-    """Returns an empty string if the first key is not a plain word, because it would become part of our message."""
+    """An example query for an error message. Empty if the first key is not a plain word, because the message would contain it."""
     first = next(iter(value)) if is_object(value) else 0
     if isinstance(first, str) and not _PLAIN_KEY.fullmatch(first):
         return ""

@@ -48,7 +48,7 @@ def _integer(spelling: str) -> int | Number:
 _DOCUMENTS = msgspec.json.Decoder(Raw)
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _ARRAY = msgspec.json.Decoder(list[Raw])
-# More lenient: some programs write NaN, lone surrogates, or control characters in strings.
+# Parse leniently: some programs write NaN, lone surrogates, or control characters in strings.
 _DECODER = json.JSONDecoder(parse_float=Number, parse_int=_integer, parse_constant=Number, strict=False)
 
 
@@ -187,7 +187,7 @@ _MAX_SCALAR = Bound(240, 60)
 
 
 def outline(text: str, limit: int) -> str | None:
-    """At most `limit` characters. None if this is not structured JSON, or is too large to parse for a preview."""
+    """An outline of at most `limit` characters. None if this is not structured JSON, or is too large to parse for a preview."""
     if len(text) > _MAX_PARSED_CHARS or not text.lstrip("\ufeff \t\r\n").startswith(("{", "[", '"')):
         return None
     try:

@@ -197,7 +197,7 @@ def _is_number(value: Value) -> bool:
 
 
 def _refuse(error: exceptions.JMESPathError) -> BadRequest:
-    """Leaves out the value that a function refused, which may be large and would look like part of our message."""
+    """The error for a model, without the value that a function refused, which may be large and would look like our own words."""
     if isinstance(error, exceptions.JMESPathTypeError):
         return BadRequest(_FAILED.format(reason=_describe_types(error)))
     reason = str(error).split("\n")[0].strip().rstrip(":.")
