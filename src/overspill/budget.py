@@ -23,8 +23,8 @@ class ContextBudget:
         self._used = used
         self._reservations: list[int] = []
         self._reserved = 0
-        self._settled = 0  # reservations cleared so far: marks count from the very first one
-        self._is_told = False  # by a host that knows what requests really used
+        self._settled = 0  # how many reservations were cleared so far: marks count all of them from the first
+        self._is_told = False  # whether a host has reported what requests really used
         self._lock = Lock()
         self.settlements: list[tuple[int, int]] = []
         """(our estimate, the host's count) of each request that is not on record yet."""
@@ -82,14 +82,14 @@ class ContextBudget:
             self.settlements.append((expected, used))
 
     def recount(self, used: int, mark: int) -> None:
-        """The same with a count of the conversation, for models that never report usage. Ignored once a model has reported it."""
+        """Like `settle`, with a count of the conversation, for models that never report usage. Ignored after the first report."""
         _require_count("used", used)
         with self._lock:
             if not self._is_told:
                 self._replace(used, mark)
 
     def _replace(self, used: int, mark: int) -> int:
-        """Returns the expected usage."""
+        """Set the usage and clear reservations before `mark`. Returns the usage that was expected."""
         cleared = self._reservations[: max(0, mark - self._settled)]
         expected, self._used = self._used + sum(cleared), used
         self._settled += len(cleared)

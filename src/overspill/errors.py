@@ -77,7 +77,7 @@ Extra: TypeAlias = Literal[
 
 
 class MissingPackage(SettingsError):
-    """`extra`: Overspill's extra that installs the package. `remedy`: a sentence that offers something quicker, and a space."""
+    """`extra`: the extra of Overspill that installs the package. `remedy`: a sentence with a quicker solution, and a space."""
 
     def __init__(self, what: str, extra: Extra, remedy: str = "") -> None:
         missing = f"{what} needs the package {_PACKAGES[extra]}, which is not installed or too old."
@@ -85,7 +85,7 @@ class MissingPackage(SettingsError):
 
 
 def _say_how_to_install(extra: Extra) -> str:
-    """Depends on how Overspill itself was installed: as a clone, or beside other packages, by pip or by uv, which omits pip."""
+    """How to install an extra: it depends on whether this is a clone, and whether pip or uv, which omits pip, installed it."""
     *above, _, _, _ = os.path.abspath(__file__).split(os.sep)  # `src/overspill/errors.py` in a clone
     if os.path.isfile(os.sep.join([*above, "pyproject.toml"])):
         return f"In a clone of Overspill: `pip install '.[{extra}]'`."
@@ -127,7 +127,7 @@ class ExpiredHandle(HandleError):
 
 
 class AmbiguousName(HandleError):
-    """`handles` are those of the outputs that have the name."""
+    """`handles`: the handles of the outputs that have the name."""
 
     code = 409
 
@@ -140,7 +140,7 @@ class BadRequest(OverspillError):
 
 
 class NotText(BadRequest):
-    """`what` names what it is, with an article."""
+    """`what` names the format of the output, with an article."""
 
     code = 415
 
@@ -159,7 +159,7 @@ class StoreError(OverspillError):
 
 
 class StoreAway(StoreError):
-    """Its server does not answer, or refuses."""
+    """The store's server does not answer, or refuses."""
 
 
 class StoreFull(StoreError):

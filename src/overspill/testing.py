@@ -106,7 +106,7 @@ class RecordingModel:
 
 
 class ReplayingModel:
-    """Gives the recorded answer to the same request; several come in order, and the last one repeats."""
+    """Gives the recorded answer to the same request. Several answers come in order, and the last one repeats."""
 
     def __init__(self, path: Path) -> None:
         header, *lines = path.read_bytes().splitlines()

@@ -65,7 +65,7 @@ class ToolCall(Struct, frozen=True):
     """In words, what the caller is looking for in the result. It matters only if the result is kept."""
 
     def __post_init__(self) -> None:
-        """Does not check the arguments: they come from a model, so making the call answers a mistake in them."""
+        """Checks the other fields. Arguments come from a model, so the reply to the call reports mistakes in them."""
         if isinstance(self.args, str):
             force_setattr(self, "args", read_arguments(self.args))
         id, name, server, intent = cast("tuple[object, ...]", (self.id, self.name, self.server, self.intent))
@@ -139,11 +139,11 @@ class Kept(Struct, frozen=True, gc=False):
     missing: str = ""
     """Empty when every byte is stored; otherwise what is not, and why."""
     is_plain: bool = False
-    """Whether all of it is known to be UTF-8 without NUL."""
+    """Whether the whole output is known to be UTF-8 without NUL."""
     name_chars: int = handles.MIN_NAME_CHARS
-    """Longer only if a shorter name was taken. Outputs that were stored before names existed have the shortest."""
+    """The length of the name: longer only if a shorter name was taken. Outputs from before names existed have the shortest."""
     lineage: Lineage | None = None
-    """Also None for outputs that earlier versions stored."""
+    """None if it was not made from other outputs, or if an earlier version stored it."""
 
     @property
     def name(self) -> str:
@@ -236,7 +236,7 @@ class Decoding(Struct, frozen=True):
     formats: tuple[str, ...] = ()
     """From the outside in: `("gzip", "UTF-16LE")`. Empty if the stored bytes were read without decoding."""
     guessed: bool = False
-    """Whether the last of them is a guess."""
+    """Whether the last of these formats is a guess."""
     bytes: int = 0
     """The size of the decoded text as UTF-8, which all positions refer to."""
     remarks: tuple[str, ...] = ()
@@ -282,10 +282,10 @@ class Extraction(Struct, frozen=True):
     support: Support = ""
     """How the stored bytes support a model's answer."""
     passages: Extraction | None = None
-    """What the built-in engine shows for the same question, to go below a model's answer."""
+    """What the built-in engine shows for the same question, to be shown below a model's answer."""
     unsupported: str = ""
     """What a model answered although nothing in the output supports it. The engine answers instead; show this last, marked."""
 
     def quotes(self, excerpt: Excerpt) -> bool:
-        """Whether one of its excerpts holds all of this one."""
+        """Whether one of the extraction's excerpts contains all of this one."""
         return any(each.start_byte <= excerpt.start_byte and excerpt.end_byte <= each.end_byte for each in self.excerpts)

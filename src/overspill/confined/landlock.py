@@ -11,7 +11,7 @@ from struct import pack
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # system calls, with these numbers on every processor
 _GET_VERSION, _PATH_BENEATH, _SET_NO_NEW_PRIVILEGES = 1, 1, 38
 _USE_FOLDER = sum(1 << bit for bit in (1, 2, 3, 4, 5, 7, 8, 14))  # read, write, list, make and remove files and folders, shorten
-_KINDS_OF_ACCESS = {1: 13, 2: 14, 3: 15, 4: 15}  # to files, by the version of Landlock; later ones know 16
+_KINDS_OF_ACCESS = {1: 13, 2: 14, 3: 15, 4: 15}  # rights for files, by Landlock's version; later ones have 16
 _FIRST_WITH_TCP = 4
 _CONNECT_AND_BIND = 0b11
 
@@ -21,7 +21,7 @@ def list_threads() -> Set[str]:
 
 
 def open_only_below(folder: str, threads: Set[str]) -> bool:
-    """From here on, the process can open only what is in this folder, and no TCP connections. It can still use what is open.
+    """Let the process open only what is in this folder, and no TCP connections. It can still use what is already open.
 
     This applies to the current thread and to those it starts later, so no threads but `threads` may exist. Returns False and
     changes nothing if others exist, or if the system does not support it.

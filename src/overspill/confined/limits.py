@@ -12,7 +12,7 @@ import time
 
 
 def end_with_reader() -> None:
-    """End as soon as the process that reads our answer is gone: it can no longer stop us, and does not need the answer."""
+    """End this process as soon as the one that reads its answer is gone, which can no longer stop it or use the answer."""
 
     def wait() -> None:
         watched = select.poll()
@@ -41,19 +41,19 @@ def limit_files(size: int) -> None:
 
 def limit_memory(size: int, reserve: int = 0) -> None:
     """Limit the address space, which is larger than the memory in use. The limit can be raised by `reserve`."""
-    if sys.platform != "darwin":  # which knows this limit and refuses to set it
+    if sys.platform != "darwin":  # macOS has this limit but refuses to set it
         _limit(resource.RLIMIT_AS, size, reserve)
 
 
 def give_up_everything_else(memory: int) -> None:
-    """Import everything first."""
+    """Limit memory, and let the process open nothing more. Import everything first."""
     limit_memory(memory)
     _limit(resource.RLIMIT_CORE, 0)
     open_no_more()
 
 
 def open_no_more() -> None:
-    """From here on, the process can open no file and no connection. It can still use what is open."""
+    """Let the process open no more files or connections. It can still use what is already open."""
     _limit(resource.RLIMIT_NOFILE, 0)
 
 

@@ -58,7 +58,7 @@ class Processes:
 
 
 class FairPlaces:
-    """The waiting owner that was served longest ago is next. An owner has at most `most_each` places at the same time. If that is
+    """Places for processes. The waiting owner served longest ago is next. An owner has at most `most_each` places. If that is
     fewer than there are, one owner cannot block the others."""
 
     def __init__(self, count: int, most_each: int) -> None:
@@ -71,7 +71,7 @@ class FairPlaces:
         """Owners that have or want a place and were served before, the one served longest ago first."""
 
     def take(self, owner: object, deadline: float) -> bool:
-        """Blocks until it is this owner's turn. False if the deadline comes first."""
+        """Take a place. Blocks until it is this owner's turn. Returns False if the deadline comes first."""
         with self._changed:
             self.waiting[owner] = self.waiting.get(owner, 0) + 1
             try:
@@ -121,7 +121,7 @@ class Worker:
     def run(
         self, data: bytes | memoryview, seconds: float | None = None, processes: Processes | None = None, owner: str = ""
     ) -> Finished:
-        """Blocks. `seconds` replaces `max_seconds` for this piece of work; the time until a place is free counts too. It is one
+        """Run the worker. Blocks. `seconds` replaces `max_seconds`; the time until a place is free counts too. The process is one
         of `processes` while it runs, and they own it if no owner is named. Raises OSError if it could not be started."""
         deadline = time.monotonic() + (self._seconds if seconds is None else seconds)
         # -I and -S: only our own path decides what the worker imports, not the environment or the working directory.
@@ -150,7 +150,7 @@ class Worker:
 
 
 def _list_folders() -> list[str]:
-    """Our path, and the folders of packages that were found in the working directory or by an import hook."""
+    """The folders to import from: our path, and those of packages found in the working directory or by an import hook."""
     specs = filter(None, map(find_spec, _PACKAGES))
     found = [os.path.dirname(os.path.dirname(os.path.abspath(spec.origin))) for spec in specs if spec.origin]
     return list(dict.fromkeys([*filter(None, sys.path), *found]))

@@ -51,7 +51,7 @@ _Kind: TypeAlias = Compression | Literal["PDF"] | _Text | _NoText
 
 
 def decode(reader: Reader, limits: Limits = Limits(), *, is_plain: bool = False) -> Decoded:  # noqa: B008  # frozen
-    """Blocks. Raises NotText if it cannot read the bytes, and MissingPackage. `is_plain`: known to be UTF-8 without NUL."""
+    """Decode the text in bytes. Blocks. Raises NotText or MissingPackage. `is_plain`: known to be UTF-8 without NUL."""
     if is_plain:
         return Decoded(reader, Decoding(remarks=tuple(filter(None, [_plain_text(reader.read(0, HEAD_BYTES)).remark]))))
     return _Layers(reader, limits).open()
@@ -126,7 +126,7 @@ class _Layers:
                 layer = decompress(self.reader, kind, self._allowance, self._inside())
         self._names.append(kind.encoding if isinstance(kind, _Text) else kind)
         self.reader = layer.reader
-        # The first stop also causes all later ones.
+        # When decoding stops in one layer, the later layers stop too: report only the first reason.
         self._stopped = self._stopped or layer.stopped
         self._remarks.append(layer.remark)
 

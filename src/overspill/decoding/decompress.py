@@ -33,7 +33,7 @@ class _Stream(Protocol):
 
 
 def decompress(reader: Reader, name: Compression, allowance: Allowance, inside: str) -> Layer:
-    """Blocks. Raises NotText if nothing can be decompressed."""
+    """The decompressed content. Blocks. Raises NotText if nothing can be decompressed."""
     source, rest = _Source(reader), b""
     open_stream, errors = _open_format(name)
     with Sink() as sink:

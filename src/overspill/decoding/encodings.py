@@ -18,13 +18,13 @@ from overspill.text import encoding
 from overspill.text.humanize import count_noun
 from overspill.text.regex import regex
 
-_SAMPLE_BYTES = 32 * 1024  # enough for the library, and takes it milliseconds
+_SAMPLE_BYTES = 32 * 1024  # enough for the library, which takes milliseconds for this much
 _SAMPLE_REACH = 100  # how many bytes to sample before one that is not ASCII
 _MAX_SAMPLED_LINE = 2000  # how many bytes to sample after it
 _CONTROL = regex(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
 _MULTIBYTE = regex(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _HIGH_BYTE = regex(rb"[\x80-\xff]")
-_MAX_CONTROL_SHARE = 0.01  # of all bytes
+_MAX_CONTROL_SHARE = 0.01  # the share of all bytes
 _MIN_ASCII_SHARE = 0.7
 _MIN_ZERO_SHARE = 0.05
 _MIN_COMMON_SHARE = 0.9
@@ -173,7 +173,7 @@ def guess(sample: EncodingSample) -> str | None:
 
 
 def reencode(reader: Reader, name: str, allowance: Allowance) -> Layer:
-    """Blocks. Converts to UTF-8 without a byte order mark."""
+    """The text in UTF-8, without a byte order mark. Blocks."""
     decoder = codecs.getincrementaldecoder(CODECS[name])("replace")
     read, replaced, stopped = 0, 0, ""
     with Sink() as sink:

@@ -101,7 +101,7 @@ def find_other(head: bytes) -> str:
 
 
 def _is_tar(head: bytes) -> bool:
-    """Checks the checksum of the first header, which every kind of tar has."""
+    """Whether this is a tar archive: the first header of every kind has a checksum, which must be right."""
     header = head[:_TAR_HEADER_BYTES]
     if len(header) < _TAR_HEADER_BYTES or not header[0]:
         return False

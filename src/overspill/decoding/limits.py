@@ -16,7 +16,7 @@ MAX_WINDOW_BYTES = 1 << MAX_WINDOW_LOG
 
 class Limits(Struct, frozen=True):
     bytes: int = 256 << 20
-    """The built-in engine searches no more of one output."""
+    """The most bytes of text: the built-in engine searches no more of one output."""
     ratio: int = 200
     """Bytes out per byte in. Logs shrink to a tenth, very regular ones to a hundredth; only bombs shrink much further."""
     unchecked_ratio_bytes: int = 16 << 20
@@ -24,10 +24,10 @@ class Limits(Struct, frozen=True):
     layers: int = 4
     """How deep to follow compression inside compression."""
     seconds: float = 30.0
-    """Processor time in total, except for the pages of a PDF."""
+    """The limit on processor time in total, except for the pages of a PDF."""
     pdf_pages: int = 5_000
     pdf_seconds: int = 20
-    """Processor time. A page takes one or two hundredths of a second."""
+    """The limit on processor time for a PDF. A page takes one or two hundredths of a second."""
 
 
 class Layer(Struct, frozen=True):

@@ -20,7 +20,7 @@ _worker = Worker(Path(__file__).with_name("pdf_worker.py"), max_running=2, max_s
 
 
 def read_pages(reader: Reader, inside: str, limits: Limits) -> Layer:
-    """Blocks. Pages are separated by a line with only a form feed."""
+    """The text of all pages, separated by lines with only a form feed. Blocks."""
     if find_spec("pypdf") is None:
         raise MissingPackage(f"This is a PDF{inside}, which was not searched. Reading it", "pdf")
     lines = _ask(reader, inside, limits)

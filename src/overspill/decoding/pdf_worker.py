@@ -55,7 +55,7 @@ def _write_pages(library: Any, data: bytes, most: int) -> None:
     for number in range(min(count, most)):
         try:
             text: str | None = document.pages[number].extract_text().replace("\0", "")
-        except Exception:  # as above; other pages may be intact
+        except Exception:  # a broken page can fail in any way too; other pages may be intact
             text = None
         chars += len(text or "")
         if chars > _MAX_CHARS:

@@ -81,9 +81,9 @@ async def converse(
         if not premature:
             return taken.response
         has_insisted = True
-        # What it said stays out: a model that reads it again repeats it.
+        # Leave out the premature answer: a model that reads it again repeats it.
         request = replace(request, messages=(*request.messages, Message("user", premature)), tool_choice="required")
-    # The tools stay listed: some providers reject a conversation with calls of tools that are not.
+    # The tools stay listed, because some providers reject a conversation with calls of tools that are not listed.
     last = replace(request, messages=(*request.messages, Message("user", final_hint)), tool_choice="none")
     return (await take_step(model, last, run_calls)).response
 
@@ -109,7 +109,7 @@ async def run_in_parallel(run: Callable[[A], Awaitable[T]], given: Sequence[A]) 
 
 
 def describe_bad_call(call: ToolCall, tools: Sequence[dict[str, Any]]) -> str:
-    """Empty for a call that can run."""
+    """Why a call cannot run; empty if it can."""
     tool = next((tool for tool in tools if tool["name"] == call.name), None)
     if tool is None:
         return f"There is no tool {one_line(call.name)!r}. Known tools: {', '.join(tool['name'] for tool in tools) or 'none'}."

@@ -26,9 +26,9 @@ class KindTraits(Struct, frozen=True, kw_only=True):
     """The default address; empty if it must be configured."""
     needs_key: bool = False
     takes_cache_marks: bool = False
-    """False if the server decides itself what to cache."""
+    """Whether a request can mark what to cache. If not, the server decides."""
     has_known_prices: bool = False
-    """False if the price of a model depends on the server."""
+    """Whether prices of models are known. If not, they depend on the server."""
 
 
 KINDS: Mapping[ProviderKind, KindTraits] = {
@@ -149,14 +149,14 @@ def _build_ollama_url(host: str) -> str:
         return ""
     address = host if "://" in host else f"http://{host}"
     parts = _parse_url(address)
-    if parts is None:  # reported with the first request to Ollama, which most programs never send
+    if parts is None:  # an invalid address is reported with the first request to Ollama, which most programs never send
         return address
     port = "" if parts.port or parts.scheme == "https" else ":11434"
     return f"{parts.scheme}://{parts.netloc}{port}{parts.path.rstrip('/') or '/v1'}"
 
 
 def _parse_url(url: str) -> SplitResult | None:
-    """None if no server can have this address."""
+    """The parts of a URL; None if no server can have this address."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0

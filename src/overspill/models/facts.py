@@ -11,7 +11,7 @@ from overspill.text.regex import Pattern, regex
 
 
 class ModelFacts(Struct, frozen=True):
-    """0: not configured, so the family's figure applies."""
+    """The limits of a model. 0 means that a limit is not configured, so the family's figure applies."""
 
     context_window: int = 0
     max_output_tokens: int = 0
@@ -70,7 +70,7 @@ def convert_limits(limits: Mapping[str, ModelLimits]) -> dict[str, ModelFacts]:
 
 
 def find_facts(target: str, configured: Mapping[str, ModelFacts]) -> ModelFacts:
-    """A figure configured for exactly this target wins over its family's."""
+    """The limits of a model. A figure configured for exactly this target wins over its family's."""
     family = next((facts for pattern, facts in _FAMILIES if pattern.search(target.lower())), UNKNOWN_FACTS)
     own = configured.get(target, family)
     window = own.context_window or family.context_window

@@ -14,7 +14,7 @@ from overspill.models.protocol import Model
 
 
 def open_model(target: str, endpoints: Mapping[str, Endpoint], facts: Mapping[str, ModelFacts]) -> Model:
-    """Sends nothing yet: you learn of a wrong key or an unreachable server at the first request."""
+    """The model of a target. Sends nothing: a wrong key or an unreachable server shows only at the first request."""
     provider, name = split_target(target, endpoints)
     if provider == scripted.PROVIDER and provider not in endpoints:
         return scripted.ScriptFile(Path(name), find_facts(target, facts))

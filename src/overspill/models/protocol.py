@@ -75,7 +75,7 @@ class HasConnections(Protocol):
     """A model that is reached through connections."""
 
     def keep_connected(self) -> AbstractAsyncContextManager[None]:
-        """Keeps them open between requests. You may enter it more than once."""
+        """Keeps the connections open between requests. You may enter it more than once."""
         ...
 
 

@@ -27,7 +27,7 @@ Observer: TypeAlias = Callable[[ModelCalled], None]
 """Called after each request to each model, for accounting and the op tree."""
 
 Check: TypeAlias = Callable[[Response], str]
-"""What is wrong with an answer, to follow the model's name ("answered nothing."); empty for a good answer."""
+"""Returns what is wrong with an answer, to follow the model's name ("answered nothing."); empty for a good answer."""
 
 
 class Targets:
@@ -65,7 +65,7 @@ class Targets:
             yield
 
     async def ask(self, request: Request, check: Check = lambda _: "") -> Response:
-        """An answer that does not pass the check is a failed attempt, but its usage still counts."""
+        """Ask until a model answers. An answer that does not pass the check is a failed attempt, but its usage still counts."""
         failed: list[ModelError] = []
         for model in self.models:
             try:
@@ -94,7 +94,7 @@ class Targets:
             except ModelError as error:
                 if not error.is_transient:
                     raise
-                # Doubles, with jitter so that parallel requests spread out, and is never shorter than the provider asked for.
+                # The pause doubles, has jitter to spread out parallel requests, and is never shorter than the provider asked for.
                 doubled = FIRST_DELAY * 2**repeat * (0.5 + self._chance())
                 await self._sleep(min(max(doubled, error.retry_after or 0.0), MAX_DELAY))
         return await self._attempt(model, request, check, size)

@@ -40,7 +40,7 @@ _THOUGHT = regex(r"(?s)\A\s*+<think>.*?</think>")
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "params", "input", "action_input", "tool_input", "kwargs")
 _CONSTANTS = {"true": True, "false": False, "null": None}
-_MAX_TEXT_CHARS = 100_000  # characters; a call is short
+_MAX_TEXT_CHARS = 100_000  # a call is short
 _MAX_PYTHON_CHARS = 10_000  # the parser is slow
 _MAX_BARE_TRIES = 10
 _GAP = regex(r"[\s,;]+")
@@ -58,7 +58,7 @@ def find_written_calls(response: Response, known: Collection[str]) -> Response:
 
 
 def _find_calls(text: str, known: Collection[str]) -> tuple[str, list[_Found]]:
-    if calls := _read_calls(text, "", known):  # first, because its arguments may look like a mark
+    if calls := _read_calls(text, "", known):  # try this first, because the arguments of a call may look like a mark
         return "", calls
     for pattern in _MARKED:
         found: list[_Found] = []
@@ -103,7 +103,7 @@ def _parse_values(written: str, known: Collection[str]) -> list[Any]:
     else:
         return values
     try:
-        with catch_warnings(action="ignore"):  # a pattern like "\\d" deserves a warning only in a program
+        with catch_warnings(action="ignore"):  # Python warns of a string like "\\d", which does not matter here
             body = ast.parse(written).body
         return [_evaluate(statement.value, known) if isinstance(statement, ast.Expr) else None for statement in body]
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
@@ -128,7 +128,7 @@ def _evaluate(node: ast.expr, known: Collection[str]) -> Any:
 
 
 def _evaluate_literal(node: ast.expr | None, kinds: Any) -> Any:
-    """A literal that JSON also has."""
+    """The value of a literal that JSON also has."""
     value = ast.literal_eval(node) if node else ...
     if not isinstance(value, kinds):
         raise ValueError

@@ -6,8 +6,8 @@ from msgspec import Struct
 
 
 class Finding(Struct, frozen=True):
-    """`value`: the secret itself, even if the text encodes it; empty if several secrets overlap. `rank`: of several that begin at
-    the same place, the lowest names the mark: known values, then shapes, then named values."""
+    """`value`: the decoded secret; empty if several secrets overlap. `rank`: of several secrets that begin at
+    the same position, the one with the lowest rank names the mark: known values, then shapes, then named values."""
 
     start: int
     end: int

@@ -6,7 +6,7 @@ from overspill.redaction.redactor import Redactor, Replacement, apply
 
 _BLOCK_BYTES = 1 << 20
 _MARGIN_BYTES = 128 << 10
-"""How much to hold back, to find even the largest known value in its longest encoding at any border."""
+"""How much to hold back, so that even the largest known value in its longest encoding is found across two pieces."""
 
 
 class Inlet:

@@ -17,7 +17,7 @@ from overspill.text.regex import regex
 MIN_CHARS, MAX_BYTES = 8, 16 << 10
 _PATH = regex(r"(?:~|\.{0,2})(?:/[\w.@+ -]+){2,}/?|/[\w.-]+")
 _MOST_WRITTEN = 16
-"""The most bytes for one byte of a value, such as an entity with leading zeros, or an escape in JSON inside JSON."""
+"""The most bytes that encode one byte of a value, such as an entity with leading zeros, or an escape in JSON inside JSON."""
 _ANCHOR_UNITS, _PIECE_UNITS, _ESCAPE_BYTES = 8, 128, 1024
 _SHORT_ESCAPES = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 _ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
@@ -37,7 +37,7 @@ def pick_secrets(named: Mapping[str, str]) -> dict[str, str]:
 
 
 def _can_be_secret(name: str, value: str) -> bool:
-    is_said_by_name = value.lower() in name.lower()  # POSTGRES_PASSWORD=postgres
+    is_said_by_name = value.lower() in name.lower()  # as in POSTGRES_PASSWORD=postgres
     return len(value) >= MIN_CHARS and len(value.encode()) <= MAX_BYTES and not is_said_by_name and not _PATH.fullmatch(value)
 
 
@@ -115,7 +115,7 @@ def _spell_character(character: str) -> bytes:
         ways.append(rb"\\+" + short.encode())
     if entity := _ENTITIES.get(character):
         ways.append(f"&{entity};".encode())
-    if character == '"':  # in CSV
+    if character == '"':  # CSV doubles quotation marks
         ways.append(rb'\\*""')
     if character == "\n":
         ways.append(rb"\r?\n[ \t]{0,32}")
@@ -125,7 +125,7 @@ def _spell_character(character: str) -> bytes:
 
 
 def _separate(units: list[bytes], by: bytes) -> list[bytes]:
-    """Drops optional backslashes from the first unit. Otherwise, a long row of them would be searched from each one."""
+    """The units without optional backslashes in the first one: a long row of backslashes would be searched from each of them."""
     first = _LEADING_BACKSLASHES.sub(lambda found: found[1] + (rb"\\" if found[2] == b"+" else b""), units[0])
     return [first, *(by + unit for unit in units[1:])]
 

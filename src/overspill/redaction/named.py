@@ -14,7 +14,7 @@ from overspill.text.patterns import Pattern, Searched, compile_pattern, find_gro
 from overspill.text.regex import regex
 
 _NAME_BYTES, _HEADER_BYTES, _HEAD_BYTES, _JUDGED_BYTES = 64, 512, 320, 512
-"""How far to look for the rest of a name, for "cookie", and for the beginning of a value, and how much of that to judge by."""
+"""How far to look for the end of a name, for "cookie", and for the beginning of a value, and how much of a value to judge."""
 _WORD = (ascii_letters + digits + "_.-").encode()
 _KEYWORDS = ("pass", "pwd", "psk", "secret", "token", "cred", "auth", "sess", "jwt")
 _OPENER_CHARS = 16
@@ -22,13 +22,13 @@ _NAME = (
     rb"(?:pass(?:w(?:or)?d|phrase|code)?|pwd|psk|secret|token|\wkey|[_.-]key|cred(?:ential)?s?|auth|jwt|sess(?:ion)?(?:[_.-]?id)?"
     rb"|(?:%b) key)(?:[_.-]?(?:%b))?(?:[ _.-]?[0-9]{1,2}|[_.-][a-z])?"
 )
-"""Ends where a name does, so that `token_count=7` and `key=value` cost nothing."""
+"""Matches only at the end of a name, so that `token_count=7` and `key=value` cost nothing."""
 _SIGN = rb"[\\'\"\x60\])]{0,6}[ \t]{0,40}(?:=>|[:=?|]{1,3}|[,>])[ \t]{0,40}"
 _FIELD = rb"[\\'\"]{0,6}(?::\s{0,8}\{[^{}]{0,160}|[\s,]{1,60})[\\'\"]{0,6}value[\\'\"]{0,6}\s{0,8}[:=]\s{0,8}"
-"""In `{"name": "API_TOKEN", "value": "…"}` and the like."""
+"""The text between a name and its value in two fields, as in `{"name": "API_TOKEN", "value": "…"}`."""
 _SPACE = rb"[ \t]{1,60}"
 _PREFIX = rb"[bBfFnNrRuU@]?"
-"""Of a string in a programming language."""
+"""The prefix of a string in a programming language."""
 _BARE = rb"[^\s'\"\x60<>(){}\[\]\\]{6"
 _BEGINNING = rb"[\\'\"\x60]{0,6}%b}|%b(?:['\"][^\s'\"]{6}|[^\s'\"(]{0,15}(?:[0-9]|(?-i:[a-z][A-Z])))" % (_BARE, _SPACE)
 _QUOTE = rb"%b\\*['\"\x60]" % _PREFIX
@@ -39,9 +39,9 @@ _INSIDE = {
     b"`": rb"[^\x60\r\n]*",
     b"\\": rb"[^\"'\\\r\n]*",
 }
-"""What values consist of, by their quotes."""
+"""A pattern for the content of values, by the quotes around them."""
 _OTHERS = ("key", "Key", "KEY", "PASS", "PWD")
-"""Of maps, of tests, and of the working directory."""
+"""Names that are not secrets' names: keys of maps, results of tests, and the working directory."""
 _SESSION = regex(r"(?i)[\w.-]*sess(?:ion)?[_.-]?(?:id)?")
 _TEMPLATE = regex(
     rb"(?s)[A-Za-z_]+(?:(?:\.|::|->)[A-Za-z_]+)+|\$\{?[\w.:?@-]+\}?|\$?\{\{.*"
@@ -55,7 +55,7 @@ _NEXT = regex(rb"[&;,](?:[\w.%-]{1,40}[=:]|\Z)")
 
 
 class _Value(Struct, frozen=True):
-    """`sign`: what is between name and value, if more than spaces. `rest`: what it goes on with, if it is longer than `text`."""
+    """`sign`: the text between name and value, if not only spaces. `rest`: matches the rest of a value longer than `text`."""
 
     text: bytes
     start: int
@@ -65,7 +65,7 @@ class _Value(Struct, frozen=True):
 
 
 class NamedValues:
-    """Stands among the rules for shapes."""
+    """Has the same interface as the rules for shapes."""
 
     reach = 64 << 10
 
@@ -77,7 +77,7 @@ class NamedValues:
 
     @cached_property
     def _heads(self) -> tuple[Pattern, Pattern]:
-        """The name and what is before its value. The first is for a name in one field, with its value in the next."""
+        """Patterns for a name and the text before its value. The first is for a name in one field with its value in the next."""
         spellings = (rb"(?i)%b(%b)" % (self._name, _FIELD), rb"(?i)%b(?:(%b)|%b)" % (self._name, _SIGN, _SPACE))
         return compile_pattern(spellings[0]), compile_pattern(spellings[1])
 
@@ -90,14 +90,14 @@ class NamedValues:
         return compile_pattern(_QUOTE)
 
     def begins(self, found: str) -> bool:
-        """Whether a match of the filter is of a name."""
+        """Whether a match of the filter is the name of a value."""
         return found.startswith(_KEYWORDS) or found.find("key", 0, _OPENER_CHARS) > 0
 
     def find(self, data: Searched, start: int, end: int) -> Iterator[Finding]:
-        """The value of a name whose keyword begins at `start`."""
+        """The secret value after a name whose keyword begins at `start`."""
         value = self._read_value(data, start, end)
         before = bytes(data[max(0, start - _NAME_BYTES) : start])
-        if value is None or (value.sign == b":" and before.rstrip(_WORD).endswith((b":", b"/"))):  # the latter in a path
+        if value is None or (value.sign == b":" and before.rstrip(_WORD).endswith((b":", b"/"))):  # the slash of a path
             return
         name = _read_name(before, bytes(data[start : value.start - len(value.quote) - len(value.sign)]))
         meaning = None if name in _OTHERS or is_harmless(name) else read_meaning(name)
@@ -130,16 +130,16 @@ class NamedValues:
         last = find_groups(inside, data, first, min(end, first + _JUDGED_BYTES), anchored=True)[0][1]
         is_whole, text = last < first + _JUDGED_BYTES, bytes(data[first:last])
         if not quote:
-            if following := _NEXT.search(text):  # in a list, a URL or a connection string
+            if following := _NEXT.search(text):  # another value follows, as in a list, a URL or a connection string
                 is_whole, text = True, text[: following.start()]
-            elif b"," in sign or bytes(data[last : last + 1]) in (b"(", b"[", b"{"):  # in code
+            elif b"," in sign or bytes(data[last : last + 1]) in (b"(", b"[", b"{"):  # part of an expression in code
                 return None
             text = text.rstrip(b".,:;&")
         return _Value(text, first, None if is_whole else inside, quote, sign)
 
 
 def _read_name(before: bytes, rest: bytes) -> str:
-    """The whole name, with the word in front if there is a space in it, as in "API key"."""
+    """The whole name. If it has a space in it, as in "API key", this includes the word before the space."""
     other = before.rstrip(_WORD)
     name = before[len(other) :] + rest
     word = other[:-1][len(other[:-1].rstrip(_WORD)) :] if other.endswith(b" ") else b""

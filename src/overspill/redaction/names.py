@@ -1,4 +1,4 @@
-"""What names and values say of themselves: whether a name is a secret's, and whether a value looks random."""
+"""Judges whether a name is that of a secret, and whether a value looks random."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Meaning: TypeAlias = Literal["password", "secret", "key"]
 
 _MIN_CHARS, _MIN_KEY_CHARS, _JUDGED_CHARS = 8, 16, 64
 _MIN_RARE, _MIN_RARE_SHARE = 3, 0.15
-"""How many neighbouring characters must be rarely together, and what share of all."""
+"""How many pairs of neighbouring characters must be rare for a value to look random, and what share of all pairs."""
 _BORDER = regex(r"(?<=[a-z0-9])(?=[A-Z])|[.-]")
 _DIGEST = regex(rb"(?i)[0-9a-f-]{32,}")
 _LETTERS, _DIGITS, STRONG = frozenset(ascii_letters), frozenset(digits), frozenset("!#$%^&*@+?~=")
 
 
 class Words(Struct, frozen=True, dict=True):
-    """The parts of names. `harmless…`: identifies something and opens nothing, if it is before "token" or "key". `openers`: may
-    be before those as words of their own. `usual_pairs`: a letter, and those that follow it in words and identifiers. They are
-    95 % of the pairs there, and 42 % of random ones."""
+    """The parts of names. `harmless…`: words that, before "token" or "key", name something that is not secret. `openers`: may
+    be before those as separate words. `usual_pairs`: a letter, and the letters that follow it in words and identifiers. They are
+    95 % of the pairs in words and identifiers, and 42 % of random pairs."""
 
     passwords: tuple[str, ...]
     secrets: frozenset[str]
@@ -47,7 +47,7 @@ def read_words() -> Words:
 
 
 def read_meaning(name: str) -> Meaning | None:
-    """What a name says of its value, if that is a secret."""
+    """The kind of secret that a name is for; None if it is not the name of a secret."""
     _, last = _read_end(name)
     if last.endswith(read_words().passwords) and last != "bypass":
         return "password"
@@ -57,14 +57,14 @@ def read_meaning(name: str) -> Meaning | None:
 
 
 def is_harmless(name: str) -> bool:
-    """Whether it is rather the name of a place, such as a next page or a primary key."""
+    """Whether a name that ends with "token" or "key" names something public, such as a next page or a primary key."""
     words, (before, last) = read_words(), _read_end(name)
     kinds = words.harmless_keys if last.endswith("key") else words.harmless_tokens
     return not kinds.isdisjoint((before, last.removesuffix("key").removesuffix("token")))
 
 
 def _read_end(name: str) -> tuple[str, str]:
-    """The last two parts of a name, without those that only say how its value is written."""
+    """The last two parts of a name, without suffixes that only describe the form of its value."""
     parts = [part for part in _BORDER.sub("_", name).lower().split("_") if part]
     while len(parts) > 1 and (parts[-1] in read_words().suffixes or len(parts[-1]) == 1 or parts[-1].isdigit()):
         parts.pop()
@@ -72,7 +72,7 @@ def _read_end(name: str) -> tuple[str, str]:
 
 
 def looks_random(value: bytes, meaning: Meaning) -> bool:
-    """Whether it is unlike words, numbers and identifiers: too many neighbouring characters are rarely together in those."""
+    """Whether a value is unlike words, numbers and identifiers: too many of its neighbouring characters are rare pairs."""
     text = value[:_JUDGED_CHARS].decode("latin-1")
     different = len(set(text))
     if _DIGEST.fullmatch(value):
@@ -90,6 +90,6 @@ def looks_random(value: bytes, meaning: Meaning) -> bool:
 
 
 def is_more_than_a_word(value: bytes) -> bool:
-    """Whether it is like the passwords that people choose."""
+    """Whether a value looks like a password that a person chose, rather than a word."""
     characters = set(value.decode("latin-1"))
     return len(value) >= _MIN_CHARS and not characters.isdisjoint(_LETTERS) and not characters.isdisjoint(_DIGITS | STRONG)

@@ -80,7 +80,7 @@ class Redaction:
         return self._redactor if self._redactor and "warn" in (section.shown, section.sent, section.stored) else None
 
     def fill(self, call: ToolCall, written: bytes | None, *, is_elsewhere: bool) -> ToolCall:
-        """Fills in `{{secret:…}}` for the tool alone. `written`: the arguments as JSON. Raises RefError if it may not."""
+        """The call as its tool gets it, with `{{secret:…}}` filled in. `written`: the arguments as JSON. Raises RefError."""
         allowed, redactor = self._settings.redact.fill, self.shown(call.name, call.server)
         if not allowed or written is None or _OPENING not in written:
             return call

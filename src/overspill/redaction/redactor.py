@@ -74,7 +74,7 @@ class Redactor:
         return found
 
     def find_settled_end(self, data: Searched) -> int:
-        """How much of a growing text is safe to show. No secret that has arrived only in part begins before this."""
+        """The end of the part of a growing text that is safe to show: no incomplete secret begins before it."""
         margin = REACH_BYTES + self._known.longest
         end, first = max(0, len(data) - margin), max(0, len(data) - 2 * margin)
         tail = bytes(data[first:])
@@ -148,7 +148,7 @@ class Redactor:
 
 @lru_cache(4)
 def _compile_filter(anchors: bytes) -> Pattern:
-    """Shared by all sessions with the same known values, because it gets faster with use."""
+    """The pattern of the filter. Sessions with the same known values share it, because it gets faster with use."""
     return compile_pattern(b"|".join(filter(None, (anchors, read_shapes().filter))), max_memory=64 << 20)
 
 

@@ -20,7 +20,7 @@ REACH_BYTES, _LONG_REACH_BYTES = 1 << 10, 32 << 10
 """How far after a keyword to search for the whole match. Further for rules without a limit on the length of a secret."""
 _UNLIMITED = regex(r",\}|[])][+*]")
 _QUOTES = b" \t\r\n'\"`\\"
-"""Stripped from the ends of a match, to keep JSON valid."""
+"""Characters to strip from the ends of a match, to keep JSON valid."""
 _MARK = regex(rb"\[redacted:[\w-]+:[a-z2-7]{8}")
 _FILTERS = {
     "ey": rb"eyj",
@@ -44,14 +44,14 @@ _FILTERS = {
 }
 """Stricter replacements for keywords that occur in every other word."""
 _NAMED = rb"://[^\s/@]{0,80}:[^\s/]{3}|authorization[\"'\\\s]{0,4}[:=]|bearer[\s:=]{1,3}[\w.~+/=-]{20}"
-"""Replaces the keywords of named rules."""
+"""The pattern that replaces the keywords of named rules."""
 VALUE_BYTES = 18
 """The end of a `_NAMED` match, where other secrets may begin: the beginning of the value, and quotes before it."""
 _REWRITTEN = {
-    r"[\w.-]{0,50}?": "",  # it would be tried at every byte; we look up the name in front of a match afterwards
+    r"[\w.-]{0,50}?": "",  # would be tried at every byte; the name before a match is looked up afterwards
     r"[\s'\"]{0,3}": r"[\s'\"\\]{0,6}",  # JSON in a string has backslashes before its quotes
     r"[\x60'\"\s=]{0,5}": r"[\x60'\"\s=\\]{0,8}",
-    r"(?:[\x60'\"\s;]|\\[nr]|$)": r"(?:[\x60'\"\s;,&)<>\]}\\]|$)",  # in URLs, prose and markup, too
+    r"(?:[\x60'\"\s;]|\\[nr]|$)": r"(?:[\x60'\"\s;,&)<>\]}\\]|$)",  # secrets also end like this in URLs, prose and markup
 }
 
 

@@ -43,7 +43,7 @@ class RedactedView(View):
         return _convert(byte, self._stored, self._shown, is_end)
 
     def cut_outside(self, start: int, end: int) -> int:
-        """Moves a cut out of a mark: before it or, if the piece begins with it, after it."""
+        """Moves the end of a piece out of a mark: before it or, if the piece begins with the mark, after it."""
         first, last = self._shown[bisect_right(self._shown, end, key=lambda span: span[0]) - 1]
         return end if not first < end < last else first if first > start else last
 
@@ -52,7 +52,7 @@ class RedactedView(View):
 
 
 def _convert(byte: int, spans: list[tuple[int, int]], others: list[tuple[int, int]], is_end: bool) -> int:
-    """Converts a position. In a span: the other span's start or end. Outside: the same distance to the previous span."""
+    """Converts a position: inside a span to the other span's start or end, outside to the same distance from the last span."""
     at = bisect_right(spans, byte, key=lambda span: span[0]) - 1
     (start, end), (other_start, other_end) = spans[at], others[at]
     if byte == start:
@@ -69,7 +69,7 @@ class RedactedText(Struct, frozen=True):
 
 
 def redact_text(redactor: Redactor, reader: Reader, size: Size, sha256: str = "") -> RedactedText | None:
-    """Blocks. Returns None if there is nothing to hide. Searches the whole text in one go, to find values at any border."""
+    """The redacted text; None if there is nothing to hide. Blocks. Searches all of the text at once, so no secret is cut."""
     data = reader.buffer()
     found = redactor.find(data, sha256)
     if not found:

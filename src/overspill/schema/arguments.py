@@ -25,7 +25,7 @@ def describe_arguments(arguments: type[Struct]) -> dict[str, Any]:
 
 
 def describe_function(function: Callable[..., Any]) -> dict[str, Any]:
-    """Uses the annotations that have JSON types; everything else may be any value."""
+    """The schema of a function's arguments, from annotations that have JSON types. All others may be any value."""
     hints: dict[str, Any] = {}
     properties: dict[str, dict[str, Any]] = {}
     with suppress(NameError, TypeError):
@@ -45,7 +45,7 @@ def _properties(arguments: type[Struct]) -> dict[str, Any]:
 
 
 def _schema(hint: Any) -> Iterator[tuple[str, Any]]:
-    """Keys and values in the order in which models see them. A test fails for a type that has no JSON type here."""
+    """The keys and values of a type's schema, in the order in which models see them. A test finds types that are missing."""
     origin = get_origin(hint)
     if origin is Annotated:
         hint, meta = get_args(hint)
@@ -54,7 +54,7 @@ def _schema(hint: Any) -> Iterator[tuple[str, Any]]:
         yield from ((name, limit) for key, name in _LIMITS.items() if (limit := getattr(meta, key)) is not None)
         if meta.description is not None:
             yield "description", meta.description
-    elif origin in (UnionType, Union):  # `null` means the same as not given, and is left out of the schema
+    elif origin in (UnionType, Union):  # `null` means that an argument is not given, and is left out of the schema
         (hint,) = (each for each in get_args(hint) if each is not NoneType)
         yield from _schema(hint)
     elif origin is Literal:

@@ -37,7 +37,7 @@ class _Answer(Struct, frozen=True):
 
 
 def find_misfit(schema: Any, value: Any, server: str = "") -> Misfit | None:
-    """Blocks. `server` is whose schema it is, if it is a server's. Raises Unchecked if the worker does not answer."""
+    """Where a value does not fit; None if it fits. Blocks. `server`: the schema's owner. Raises Unchecked without an answer."""
     return _ask({"schema": schema, "value": value}, server).misfit
 
 
@@ -66,14 +66,14 @@ def _ask(request: dict[str, Any], server: str = "") -> _Answer:
     try:
         work = json.dumps(request).encode()
         done = _worker.run(work, owner=server or "ours")
-        if not done.is_complete and not server:  # a machine that pauses for a while also uses up the time of a small schema
+        if not done.is_complete and not server:  # try again: a machine that paused uses up the time of a small schema too
             done = _worker.run(work, owner="ours")
-        if not done.is_complete:  # ended by a limit
+        if not done.is_complete:  # the worker was ended by a limit
             raise Unchecked("it is too large or takes too long")
         answer = msgspec.convert(json.loads(done.output), _Answer)
     except RecursionError:
         raise Unchecked("it is nested too deeply") from None
-    except (OSError, ValueError, TypeError):  # not started, or not JSON
+    except (OSError, ValueError, TypeError):  # the worker did not start, or the value is not JSON
         raise Unchecked("it is too large or takes too long") from None
     if answer.unchecked:
         raise Unchecked(answer.unchecked)

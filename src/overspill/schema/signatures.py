@@ -43,7 +43,7 @@ class _Field(NamedTuple):
     name: str
     type: str
     default: str
-    """Empty if it is required."""
+    """The default value as Python; empty if the argument is required."""
 
 
 class _Types:

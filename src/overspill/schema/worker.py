@@ -13,14 +13,14 @@ from functools import cache
 from importlib import import_module
 from typing import Any, cast
 
-_SECONDS = 2  # of processor time, the start (a tenth of it) included
+_SECONDS = 2  # of processor time, including the start, which takes a tenth of it
 _MEMORY = 2 * 1024**3
 _MESSAGE_CHARS = 500
 _UNUSABLE = "has the pattern {pattern!r}, which cannot be used ({reason}). Look-around and backreferences do not exist here"
 
 
 class Patterns:
-    """Replaces the module `re` in the library, which only searches."""
+    """Replaces the module `re` in the library, which uses only its `search`."""
 
     @staticmethod
     @cache
@@ -64,7 +64,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _flaw_below(resolver: Any, part: Any) -> str:
-    """A schema may refer only to its own parts, and use only patterns that can be matched here."""
+    """Why a schema cannot be used: it may refer only to its own parts, and use only patterns that this process can match."""
     contents = cast("dict[str, Any]", part.contents) if isinstance(part.contents, dict) else {}
     for wanted in [contents[key] for key in ("$ref", "$dynamicRef") if key in contents]:
         try:

@@ -67,7 +67,7 @@ def _layer(path: Path, name: str, author: Author = "owner", *, forgiving: bool =
 
 
 def file_exists(path: Path) -> bool:
-    """A broken link counts too. SettingsError if the folder cannot be searched."""
+    """Whether the file exists, even as a broken link. Raises SettingsError if the folder cannot be searched."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -105,7 +105,7 @@ def read_text(
 
 
 def _with_truncation_on_top(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """The manual for truncation puts its section inside `tools`."""
+    """The settings with the section `tools.truncation`, where the manual for truncation has it, moved to the top."""
     if "tools" not in values:
         return values
     tools, rest = values["tools"], {key: value for key, value in values.items() if key != "tools"}
@@ -117,7 +117,7 @@ def _with_truncation_on_top(values: Mapping[str, Any], name: str) -> Mapping[str
 
 
 def _with_functions_from(folder: Path, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`file.py:function` is relative to the config file, wherever the program runs."""
+    """The settings with `file.py:function` made relative to the config file, wherever the program runs."""
     if not isinstance(values.get("functions"), dict):
         return values
     functions = dict(cast("dict[str, object]", values["functions"]))
@@ -150,7 +150,7 @@ def _parse_json(text: str, name: str) -> Any:
 
 
 def _check_extent(parsed: object, name: str) -> None:
-    """The same limits as for YAML."""
+    """Raise SettingsError if parsed values exceed the limits that YAML has too."""
     level, nodes = [parsed], 1
     for _ in range(_MAX_DEPTH):
         below: list[object] = []

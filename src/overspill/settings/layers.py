@@ -74,7 +74,7 @@ def _merge(root: type, readings: Sequence[LayerReading]) -> Resolved:
 
 
 def nest(section: type, values: Mapping[Path, Any]) -> dict[str, Any]:
-    """Flat values as the arguments that make a section."""
+    """Flat values as nested arguments, with which to make a section."""
     below = _by_first_step(values)
     arguments: dict[str, Any] = {}
     for field in fields(section):
@@ -120,7 +120,7 @@ def _describe(root: type, merged: Resolved, wrong: Contradiction) -> str:
 
 
 def _by_first_step(values: Mapping[Path, Any]) -> dict[str, dict[Path, Any]]:
-    """Takes one pass, because a file the user did not write may have thousands of names."""
+    """The values grouped by the first step of their paths, in one pass: a hostile file may have thousands of names."""
     found: defaultdict[str, dict[Path, Any]] = defaultdict(dict)
     for path, value in values.items():
         found[path[0]][path[1:]] = value

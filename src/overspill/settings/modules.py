@@ -23,7 +23,7 @@ def load_module(source: str, use: str = "") -> ModuleType:
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None
         assert spec.loader is not None
-        module = sys.modules[name] = importlib.util.module_from_spec(spec)  # dataclasses look up their module there
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)  # dataclasses look up their module in `sys.modules`
         spec.loader.exec_module(module)
     except Exception as error:  # importing runs the user's code
         raise SettingsError(f"Could not import {source}{use} ({type(error).__name__}: {error}).") from error

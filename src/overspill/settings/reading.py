@@ -29,7 +29,7 @@ _NO_LONGER = {
     **dict.fromkeys(("asyncToolTTL", "asyncToolTtl", "async_tool_ttl"), "outputs live as long as the session"),
     **dict.fromkeys(("surfaceSticky", "surface_sticky"), "the retrieval tools are always offered"),
 }
-"""Keys that are still accepted, and why they have no effect."""
+"""Keys that are still accepted but have no effect, and why."""
 _SHOWN_CHARS = 100
 _TARGET = regex(r"[^\s/,]+/\S")
 _SEVERAL_TARGETS = regex(r"[,;]\s*+[\w.-]+/\S|[,;]\s*+$")
@@ -151,7 +151,7 @@ class LayerReading:
             value = str(value)
         try:
             checked = convert(value, field.type)
-        except (ValidationError, UnicodeEncodeError):  # the latter for a lone surrogate
+        except (ValidationError, UnicodeEncodeError):  # UnicodeEncodeError for a lone surrogate
             if field.type in (StrategyName, StrategyName | None) and isinstance(given, str) and given in STRATEGIES:
                 return given  # a strategy that the program added
             raise self._not_allowed(field, given, spelled) from None

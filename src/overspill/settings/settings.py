@@ -224,20 +224,20 @@ class Settings(AgentKeys):
 
     @cached_property
     def size_cap(self) -> int:
-        """0: no limit. With `async` off, the token threshold is off too, so the size must be limited."""
+        """The limit in bytes; 0 means no limit. With `async` off, the token threshold is off too, so the size must be limited."""
         if self.tool_response_max_bytes is None:
             return 0 if self.async_ else DEFAULT_SIZE_CAP
         return self.tool_response_max_bytes
 
     @cached_property
     def effective_token_threshold(self) -> int | None:
-        """None: no limit. If you raise the limit in bytes, you want that much to pass without hitting another limit."""
+        """The limit in tokens; None means no limit. If you raise the limit in bytes, that much passes without another limit."""
         if self.async_token_threshold == AUTO:
             return None if not self.async_ or self.size_cap > DEFAULT_SIZE_CAP else DEFAULT_TOKEN_THRESHOLD
         return self.async_token_threshold if self.async_ else None
 
     def untouched(self) -> "Settings":
-        """The same as without Overspill, except that redaction still applies, for all tools."""
+        """Settings with which all tools behave as without Overspill, except that redaction still applies."""
         return self._with({"off": True, "async_": False, "surface": (), "intent": "off", "resources": "pass"})
 
     def for_client(self, name: object) -> "Settings":

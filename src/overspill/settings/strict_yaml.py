@@ -16,7 +16,7 @@ from overspill.text.regex import regex
 
 
 def parse(text: str, name: str, *, max_depth: int, max_nodes: int) -> Any:
-    """Errors call the text `name`."""
+    """The value of a YAML text. Errors refer to the text as `name`."""
     try:
         return _StrictLoader(text, max_depth, max_nodes).get_single_data()
     except MarkedYAMLError as problem:

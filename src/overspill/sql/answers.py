@@ -26,7 +26,7 @@ _MAX_COLUMNS_SHOWN = 60
 
 
 def spell_cell(value: Any) -> str:
-    """Quotes text as in JSON if it could be mistaken for another cell, row or value."""
+    """The text of a cell: quoted as in JSON if it could be mistaken for another cell, row or value."""
     if value is None:
         return "NULL"
     if isinstance(value, str):
@@ -90,7 +90,7 @@ class SqlRow(Struct, frozen=True):
 
 
 def read_row(text: Reader, row: int | str) -> SqlRow:
-    """Blocks. `row` is the `_row` of a row. Raises BadRequest if that row does not exist or `_row` is not a place in the text."""
+    """The row whose `_row` is `row`. Blocks. Raises BadRequest if it does not exist or `_row` is not a position in the text."""
     from overspill.sql.rows import find_row  # noqa: PLC0415  # recognises the text, with a part of the engine
 
     data = text.buffer()
@@ -100,7 +100,7 @@ def read_row(text: Reader, row: int | str) -> SqlRow:
 
 
 def query_text(statement: str, text: Reader, seconds: float, notes: Iterable[str] = ()) -> SqlAnswer:
-    """Blocks. The tables in the text are called `output` and loaded for this statement only. `notes` go with the answer."""
+    """Query the tables in a text. Blocks. They are called `output` and loaded only for this. `notes` go with the answer."""
     sources = {"output": Source("text", text)}
     with SqlLibrary() as library:
         found = library.query(statement, sources, seconds)

@@ -32,7 +32,7 @@ _MAX_LEARNT = 4
 
 
 def read_delimited_at_once(text: mmap.mmap, source: Path, otherwise: Callable[[], TableSource]) -> TableSource | None:
-    """Returns None if DuckDB would find different rows or cells."""
+    """A table of delimited rows that DuckDB reads itself; None if it would find different rows or cells."""
     heading = read_heading(text)
     names, mark = heading.format.names, heading.format.mark
     has_quotes = text.find(b'"') >= 0
@@ -49,7 +49,7 @@ def read_delimited_at_once(text: mmap.mmap, source: Path, otherwise: Callable[[]
         # DuckDB may lose rows if line ends are mixed.
         rows = sum(1 for _ in iterate_rows(text, mark, heading.first, len(text), has_quotes=has_quotes))
     columns = ", ".join(f"{quote(name)}: 'VARCHAR'" for name in names)
-    reader = (  # it refuses rows with more or fewer cells than the header
+    reader = (  # refuses rows with more or fewer cells than the header
         f"read_csv({quote(str(source))}, auto_detect=false, delim={quote(mark)}, quote='\"', escape='\"', "
         f"skip={heading.count_skipped(text)}, header=false, columns={{{columns}}}, allow_quoted_nulls=false)"
     )
@@ -64,10 +64,10 @@ def _count(text: mmap.mmap, sign: bytes) -> int:
 def read_json_at_once(
     file: Path, text: mmap.mmap | bytes, table: JsonTable, otherwise: Callable[[], TableSource], *, is_lines: bool = False
 ) -> TableSource | None:
-    """Returns None if DuckDB would not read all of it exactly."""
+    """A table of JSON that DuckDB reads itself; None if it would not read all of it exactly."""
     try:
         types, rows = _learn_types(text, is_lines=is_lines)
-    except (msgspec.DecodeError, KeyError, ValueError, RecursionError):  # or names with line ends
+    except (msgspec.DecodeError, KeyError, ValueError, RecursionError):  # KeyError also for names with line ends
         return None
     kinds = {name: inner.spell() for name, inner in types.inside.items()}
     columns = ", ".join(f"{quote(name)}: {quote(kind)}" for name, kind in kinds.items())
@@ -113,7 +113,7 @@ def _learn_types(text: mmap.mmap | bytes, *, is_lines: bool) -> tuple[JsonType, 
                 decoders["checked"] = make(types.check())
                 learnt, rows, start = learnt + 1, 0, begin
             except msgspec.DecodeError:
-                continue  # this place was inside a row
+                continue  # this position was inside a row
             break
         else:
             raise msgspec.DecodeError("No row ends there.")
@@ -127,7 +127,7 @@ def _find_row_ends(text: mmap.mmap | bytes, begin: int, start: int, end: int, si
     near = start + size
     for _ in range(_MAX_TRIES):
         while (near := text.find(mark, near, end)) >= 0 and not is_lines and not text[near - 64 : near].rstrip().endswith(b","):
-            near += 1  # not the first member of a list
+            near += 1  # continue after it: it is the first member of a list
         if near < 0:
             break
         yield near if is_lines else text.rfind(b",", start, near + 1)

@@ -18,7 +18,7 @@ _COLUMNS_AT_A_TIME = 20
 _MAX_NOTES = 5
 _NO_VALUES = ", ".join(map(quote, sorted(NO_VALUE)))
 _SPELT_ONE_WAY = ("integer", "date")
-"""These have only one spelling: writing the value back and comparing is many times faster than a pattern."""
+"""Kinds of values with only one spelling: writing a value back and comparing is many times faster than a pattern."""
 _DIFFERS = "error('A row differs from the first ones.')"
 _UNIT = "lower(regexp_extract({}, '([a-zA-Z]+)$', 1))"
 _FACTOR = f"CASE {_UNIT} {' '.join(f'WHEN {quote(unit)} THEN {factor!r}' for unit, factor in BYTES.items())} ELSE 1.0 END"
@@ -51,7 +51,7 @@ _VALUES: dict[str, str] = {
 
 
 class _Chosen(Struct, frozen=True):
-    """A reading that the rows confirm. `others` counts the values that it cannot read; `example` is one of them."""
+    """How to read a column, as the rows confirm. `others` counts the values that cannot be read so; `example` is one of them."""
 
     reading: Reading
     is_filled: bool

@@ -26,7 +26,7 @@ MAX_MEMORY_BYTES = 320 << 20
 MAX_DISK_BYTES = 8 << 30
 """The largest file that a process may write, and the most that a query may spill."""
 MAX_RESULT_BYTES = 64 << 20
-"""The largest result to write down. Further rows are only counted."""
+"""The largest result to write to a file. Further rows are only counted."""
 MAX_LOADED_BYTES = 16 << 30
 """The loaded tables of one session. The least recently used ones are dropped, and loaded again when needed."""
 LOAD_SECONDS = 120
@@ -50,7 +50,7 @@ class Source(Struct, frozen=True):
     key: str
     reader: Reader
     kind: str = ""
-    """The kind of text, if its name shows it."""
+    """The kind of text, if the name of the source shows it."""
     label: str = "the output"
     file: Path | None = None
     """A file with exactly this text, if one exists."""
@@ -65,7 +65,7 @@ class QueryResult(Struct, frozen=True):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the query did not see."""
+        """Notes on data that the query did not see."""
         notes: list[str] = []
         for name, found in self.loaded.items():
             for table in found.tables:
@@ -82,7 +82,7 @@ def is_installed() -> bool:
 
 
 class SqlLibrary:
-    """Its methods block: call them in a thread. Several threads may use it at the same time."""
+    """Loads and queries tables. The methods block: call them in a thread. Several threads may use it at the same time."""
 
     def __init__(self) -> None:
         self._lock = RLock()
@@ -113,7 +113,7 @@ class SqlLibrary:
     def _find_or_load(
         self, source: Source, query: QueryRequest | None = None, name: str = ""
     ) -> tuple[LoadedTables, SqlResult | None]:
-        """Includes the answer to the query, if the process that loaded the source also ran it."""
+        """The tables in a source, and the answer to the query if the process that loaded the source also ran it."""
         if not is_installed():
             raise MissingPackage("SQL", "sql")
         with self._lock:
@@ -172,7 +172,7 @@ class SqlLibrary:
                 str(database),
                 MAX_MEMORY_BYTES,
                 MAX_DISK_BYTES,
-                2 * LOAD_SECONDS,  # of processor time: DuckDB works in two threads
+                2 * LOAD_SECONDS,  # seconds of processor time: DuckDB works in two threads
                 source.kind,
                 query,
                 name,

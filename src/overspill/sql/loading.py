@@ -43,7 +43,7 @@ def main(requests: BinaryIO, answers: BinaryIO) -> None:
     limits.limit_memory(request.memory_bytes + _OVERHEAD_BYTES + 4 * Path(request.source).stat().st_size, reserve=1 << 30)
     found = load(request)
     answers.write(msgspec.json.encode(found) + b"\n")
-    answers.flush()  # it is loaded, even if the query fails
+    answers.flush()  # the tables are loaded, even if the query fails
     if request.query and found.tables:
         limits.limit_more_seconds(request.query.processor_seconds)
         signal.setitimer(signal.ITIMER_REAL, request.query.seconds)  # ends the process
@@ -108,7 +108,7 @@ def _find_in_document(text: mmap.mmap, work: Work) -> list[TableSource]:
 
 
 def _write_json(table: JsonTable, work: Work) -> TableSource:
-    """For JSON that DuckDB cannot read exactly: repeated keys, numbers that do not fit, half characters, rows that are not
+    """Write JSON that DuckDB cannot read exactly: repeated keys, numbers that do not fit, lone surrogates, rows that are not
     objects, lines that are not JSON, and too many columns."""
     writer = RowWriter(work(), FoundTable(JsonRows(), title=table.title))
     for row in read_json_table(table):
@@ -138,7 +138,7 @@ def _write(request: LoadRequest, found: list[TableSource]) -> tuple[TableInfo, .
 
 
 def _write_table(connection: Any, found: TableSource, name: str) -> TableInfo:
-    """Writes it in one pass if all rows are like the first ones. Otherwise, reads all rows to find the types of its columns."""
+    """Writes a table in one pass if all rows are like the first ones. If not, first reads all rows to find the column types."""
     rows, notes, target = None, list[str](), quote_name(name)
     with suppress(duckdb.Error):
         connection.execute(f"CREATE OR REPLACE TEMP TABLE rows AS FROM {found.reader} LIMIT {_SAMPLED_ROWS}")
@@ -159,7 +159,7 @@ def _describe(connection: Any, table: str) -> tuple[SqlColumn, ...]:
 
 
 def _fill_table(connection: Any, found: TableSource, target: str, source: str) -> tuple[int, list[str]]:
-    """Returns the number of rows and notes on the columns. The temporary table has all rows of the source or the first ones.
+    """Copies rows to the target. Returns their number and notes on columns. The temporary table has all or the first rows.
     Raises an error if the others differ from these."""
     is_checked = source != _TEMPORARY
     columns = [(each.name, each.type) for each in _describe(connection, _TEMPORARY) if each.name not in found.hidden]
@@ -179,7 +179,7 @@ def _fill_table(connection: Any, found: TableSource, target: str, source: str) -
 
 
 def read_rows(connection: Any, found: TableSource) -> tuple[TableSource, int]:
-    """Reads the rows, in the other way (if there is one) if DuckDB refuses or loses any. Counts those that are still lost."""
+    """Reads the rows; with `otherwise`, if there is one, when DuckDB refuses or loses any. Counts rows that are still lost."""
     connection.execute("SET threads = 2")
     try:
         (rows,) = connection.execute(f"CREATE OR REPLACE TEMP TABLE rows AS FROM {found.reader}").fetchone()

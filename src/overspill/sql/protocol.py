@@ -66,7 +66,7 @@ class QueryRequest(Struct, frozen=True):
 
     @property
     def processor_seconds(self) -> float:
-        """DuckDB works in two threads."""
+        """The limit on processor time: DuckDB works in two threads."""
         return 2 * (self.seconds + 1)
 
 
@@ -88,5 +88,5 @@ class LoadRequest(Struct, frozen=True):
 class SqlResult(Struct, frozen=True):
     columns: tuple[SqlColumn, ...] = ()
     rows: int = 0
-    """The total. The file has fewer rows if not all fit."""
+    """The total number of rows. The file has fewer if not all fit."""
     failed: str = ""

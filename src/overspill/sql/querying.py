@@ -61,7 +61,7 @@ def run(request: QueryRequest) -> SqlResult:
             return _answer(connection.execute(request.sql), file, request.result_bytes)
     except Refused as error:
         return SqlResult(failed=str(error))
-    except (MemoryError, duckdb.OutOfMemoryException, duckdb.IOException):  # it opens files only when memory runs out
+    except (MemoryError, duckdb.OutOfMemoryException, duckdb.IOException):  # it opens files only to spill memory
         return SqlResult(
             failed="The query needs more memory than it may use. Select fewer rows or columns, or sort and group less."
         )
@@ -70,7 +70,7 @@ def run(request: QueryRequest) -> SqlResult:
 
 
 def open_tables(request: QueryRequest) -> Any:
-    """Attaches the tables, then gives up access to everything else."""
+    """A connection with the tables attached. Gives up access to everything else."""
     settings: Config = {
         "memory_limit": f"{request.memory_bytes}B",
         "threads": "1",

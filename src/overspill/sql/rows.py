@@ -43,7 +43,7 @@ def find_row(text: Text, row: int | str) -> Span:
 
 
 def _find_value(text: Text, pointer: str) -> Span:
-    """For a value inside a string that contains JSON, returns the place of the string."""
+    """The span of the value at a pointer. For a value inside a string that contains JSON, the span of the string."""
     tokens = split_pointer(pointer)
     text, start, end = _open_document(text, tokens)
     for token in tokens:
@@ -59,7 +59,7 @@ def _find_value(text: Text, pointer: str) -> Span:
 
 
 def _open_document(text: Text, tokens: list[str]) -> tuple[Text, int, int]:
-    """Opens the document, or the one of several that the first token names. Masking Python's literals keeps all positions."""
+    """Opens the document; of several, the one that the first token names. Masking Python's literals keeps all positions."""
     start = max(0, find_start(bytes(text[:HEAD_BYTES]), bytes(text[-ENDING_BYTES:])))
     if is_literal(bytes(text[start : start + HEAD_BYTES])):
         text = bytes(text[:start]) + mask_literal(bytes(text[start:]))

@@ -61,7 +61,7 @@ def check_statement(connection: Any, sql: str, tables: Collection[str]) -> None:
     """Raises Refused if the statement may not run. `tables` are those it may read."""
     nodes = list(_walk(_parse(connection, sql)))
     named = {entry["key"].lower() for node in nodes if "cte_map" in node for entry in node["cte_map"]["map"]}
-    if named:  # if a table of a WITH clause is out of scope, DuckDB uses its own view of that name
+    if named:  # where a WITH clause's table is out of scope, DuckDB would use its own view of that name
         views = "SELECT view_name FROM duckdb_views() WHERE internal AND schema_name <> 'information_schema'"
         named -= {name.lower() for (name,) in connection.execute(views).fetchall()}
     known = {name.lower() for name in tables} | named
@@ -84,7 +84,7 @@ def _parse(connection: Any, sql: str) -> Any:
         except (
             duckdb.Error,
             ValueError,
-        ):  # it looks for files named in the statement, and does not know the names of all kinds
+        ):  # it looks for files named in the statement, and its types lack the names of some kinds
             kinds = ["This statement"]
         raise _not_possible(kinds[0]) if len(kinds) == 1 else Refused(_GIVE_ONE)
     if len(tree["statements"]) != 1:

@@ -25,7 +25,7 @@ _MAX_EXACT_INT = 1 << 53
 _EXTRA = "_extra"
 """The column for cells beyond the header."""
 _EXTRA_KEY = "\0"
-"""A key that no other cell has."""
+"""A key that no cell of a row has."""
 _USUAL_ROW_BYTES = 1 << 24  # the longest row that DuckDB reads by default
 _SCALARS: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
 _CHECKS: dict[str, Any] = {
@@ -55,7 +55,7 @@ class TableSource(Struct, frozen=True):
     bad_rows: int = 0
     note: str = ""
     otherwise: Callable[[], TableSource] | None = None
-    """How to read it if DuckDB refuses `reader`."""
+    """Makes another source of the same table, used if DuckDB refuses `reader`."""
 
 
 class JsonType:
@@ -79,7 +79,7 @@ class JsonType:
             return
         self.kinds.add("STRUCT" if isinstance(value, dict) else "LIST")
         if depth == _MAX_DEPTH or self.count > _MAX_INSIDE:
-            self.kinds |= {"STRUCT", "LIST"}  # makes it text
+            self.kinds |= {"STRUCT", "LIST"}  # a mixed column becomes text
             return
         members: Any = cast("Any", value).items() if isinstance(value, dict) else (("", each) for each in cast("Any", value))
         for name, member in members:
@@ -171,7 +171,7 @@ class RowWriter:
         written = {ROW: row.where, **{self._columns[name]: cell for name, cell in cells.items()}}
         try:
             line = self._encode(written) + b"\n"
-        except UnicodeEncodeError:  # half a character
+        except UnicodeEncodeError:  # a lone surrogate
             spelt = json.dumps(written, ensure_ascii=False).encode("utf-8", "surrogatepass")
             line = spelt.decode("utf-8", "replace").encode() + b"\n"
         self._longest = max(self._longest, len(line))

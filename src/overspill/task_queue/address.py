@@ -23,7 +23,7 @@ def parse_address(url: str, *, insecure: bool = False) -> QueueAddress:
     shown = mask_password(url)
     try:
         parts = urlsplit(url)
-    except ValueError:  # an open bracket
+    except ValueError:  # an unclosed bracket
         parts = urlsplit("")
     # Without an "@" in the path: it would follow a password with an unescaped "/", whose beginning would be the port.
     if parts.scheme not in ("docket+redis", "docket+rediss") or not parts.netloc or "@" in parts.path:

@@ -27,7 +27,7 @@ class QueuedCall(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     """The handle of the arguments, if they are large."""
     server: str = ""
     may_take: float | None = None
-    """Seconds."""
+    """The seconds that the call may take."""
 
 
 _decoder = msgspec.json.Decoder(QueuedCall)
@@ -47,7 +47,7 @@ def encode_arguments(tool: str, args: object) -> bytes:
 
 
 def decode_call(payload: object) -> QueuedCall:
-    """Raises BadRequest for anything else in the queue."""
+    """The call in a message. Raises BadRequest for anything else in the queue."""
     try:
         call = _decoder.decode(payload if isinstance(payload, str) else b"")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

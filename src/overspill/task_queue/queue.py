@@ -29,7 +29,7 @@ from overspill.text.regex import regex
 
 _TASK_PREFIX = "overspill:"
 _ANSWER_SECONDS = 10.0  # for one request
-_REMEMBER = timedelta(hours=1)  # how a job has ended; the store has its output
+_REMEMBER = timedelta(hours=1)  # how long to remember how a job has ended; the store has its output
 
 QueueState: TypeAlias = Literal["queued", "running", "ended", "unknown"]
 _STATES: dict[bytes, QueueState] = {
@@ -44,7 +44,7 @@ def task_name(tool: str) -> str:
 
 
 def make_docket(address: QueueAddress) -> Docket:
-    """Leaves out pydocket's built-in tasks: a worker runs only the tools that its user named."""
+    """The queue, without pydocket's built-in tasks: a worker runs only the tools that its user named."""
     docket = Docket(name=address.name, url=address.url, execution_ttl=_REMEMBER)
     docket.tasks.clear()
     return docket
@@ -57,7 +57,7 @@ async def read_state(docket: Docket, job: str) -> QueueState:
 
 
 async def _placeholder(payload: str) -> None:
-    """The tools themselves are on the workers."""
+    """Stands in for the tools, which are on the workers."""
 
 
 class JobQueue:
@@ -115,7 +115,7 @@ class JobQueue:
         try:
             with anyio.fail_after(_ANSWER_SECONDS):
                 yield
-        except (RedisError, OSError, ValueError) as error:  # a ValueError: another program has written there
+        except (RedisError, OSError, ValueError) as error:  # ValueError if another program has written to the queue's keys
             raise QueueError(
                 f"Could not {doing}: the queue at {self._address.shown} does not answer ({type(error).__name__}). Try again; if "
                 "this persists, check that its server is running, and that `jobs` names the right one."
@@ -123,8 +123,8 @@ class JobQueue:
 
 
 _is_guarded: ContextVar[bool] = ContextVar("overspill_guarded", default=False)
-_MAX_BYTES = 1024 * 1024  # of a message; arguments have 16 KiB
-_MAX_STEPS = 16  # of a pickle; a string in a tuple takes seven
+_MAX_BYTES = 1024 * 1024  # the limit for a message; arguments have at most 16 KiB
+_MAX_STEPS = 16  # the limit for a pickle; a string in a tuple takes seven
 _MAX_NUMBER = 2**31
 _PLAIN_STEPS = regex(
     "PROTO|FRAME|STOP|MEMOIZE|(SHORT_)?BINUNICODE|TUPLE1|EMPTY_(TUPLE|DICT)|NONE|NEW(TRUE|FALSE)|BININT[12]?|BINFLOAT"
@@ -184,7 +184,7 @@ def _install() -> None:
             _check_size(message)
             return read_strike(message)
         except Exception:  # a worker reads all strikes before it begins
-            return strikelist.Restore(None, None, strikelist.Operator.EQUAL, None)  # which does nothing
+            return strikelist.Restore(None, None, strikelist.Operator.EQUAL, None)  # a strike that does nothing
 
     calls.from_message, strikes.from_message = read_any_call, read_any_strike
 

@@ -64,7 +64,7 @@ _FIRST_PAUSE_SECONDS = 0.02
 _MAX_PAUSE_SECONDS = 1.0
 _LONGER = 1.3
 _SECONDS_BETWEEN_LOOKS = 5.0  # between checks of the store, while the queue says that the job is not over
-_PATIENCE_SECONDS = 10.0  # for a queue that does not know the job
+_PATIENCE_SECONDS = 10.0  # how long to wait while the queue does not know the job
 _CANCEL_SECONDS = 3.0
 _MAX_NAMES_SHOWN = 20
 
@@ -75,7 +75,7 @@ Queue: TypeAlias = "JobQueue"
 
 
 class RemoteTools:
-    """`keep` stores arguments that are too large for the queue."""
+    """The tools on the workers. `keep` stores arguments that are too large for the queue."""
 
     def __init__(self, queue: Queue, group: SessionGroup, keep: KeepArguments, settings: Settings) -> None:
         self.is_leaving = False
@@ -90,7 +90,7 @@ class RemoteTools:
         return RemoteTool(partial(self.run, name))
 
     async def cancel(self, job: str) -> bool:
-        """False if the queue does not have it, or does not answer."""
+        """Cancel a job. Returns False if the queue does not have it, or does not answer."""
         try:
             if await self._queue.find_state(job) not in ("queued", "running"):
                 return False
@@ -110,7 +110,7 @@ class RemoteTools:
                 job.is_handed_over = True
             else:
                 with anyio.move_on_after(_CANCEL_SECONDS, shield=True), suppress(QueueError):
-                    await self._queue.cancel(job.id)  # otherwise the worker stops it when its time is up
+                    await self._queue.cancel(job.id)  # if this fails, the worker stops the job when its time is up
             raise
         except OverspillError as error:
             raise RemoteFailure(str(error)) from error
@@ -129,7 +129,7 @@ class RemoteTools:
         await self._queue.put(call)
 
     async def _wait(self, id: str) -> JobRecord:
-        """Ask the queue. Check the store if the queue says that the job is over, does not know it, or does not answer."""
+        """Wait for a job. Checks the store if the queue says that the job is over, does not know it, or does not answer."""
         pause, looked, known = _FIRST_PAUSE_SECONDS, time.monotonic(), time.monotonic()
         while True:
             try:
@@ -160,7 +160,7 @@ class RemoteTools:
 
 
 def open_queue(address: QueueAddress) -> Queue:
-    """Call it on the event loop that uses the queue."""
+    """The queue at this address. Call it on the event loop that uses the queue."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

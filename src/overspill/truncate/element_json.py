@@ -42,7 +42,7 @@ Json: TypeAlias = bool | str | Verbatim | list["Json"] | Members | None
 def outline_json(text: str, limit: int, shape: Shape) -> str | None:
     """Outlines one JSON document or one per line, indented like the source if that fits.
 
-    None if this is not JSON, or if not even `"…"` fits: `[]` or `0` would be untrue.
+    Returns None if this is not JSON, or if not even `"…"` fits, because `[]` or `0` would be untrue.
     """
     if limit < len(_NOTHING_FITS):
         return None
@@ -60,7 +60,7 @@ def outline_json(text: str, limit: int, shape: Shape) -> str | None:
 
 
 def _outline_documents(text: str, limit: int, shape: Shape) -> str | None:
-    """Whole lines if at least the first and last fit, otherwise an outline of each. A column of numbers is not JSON."""
+    """Several documents: whole lines if the first and last fit, otherwise outlines. None for a column of numbers."""
     verbatim: list[Json] = []
     documents: list[Json] = []
     try:
@@ -141,7 +141,7 @@ class _Outline(Struct, frozen=True):
     def close_container(
         self, left: str, values: list[Json], everything: Iterator[str], omission: str, right: str
     ) -> Iterable[str]:
-        """Only the number of entries; the entries themselves if they are as short as that."""
+        """A container that shows only its number of entries, or the entries themselves if they are not longer."""
         nested = len(values) > len(omission) or not _NESTED.isdisjoint(map(type, values))
         inside = None if nested else join_within(everything, len(omission))
         return (left, omission if inside is None else inside, right)

@@ -27,11 +27,11 @@ class Element(Struct, frozen=True, gc=False):
 
 
 def outline_xml(text: str, limit: int, shape: Shape) -> str | None:
-    """None if the text does not parse or the root's tag does not fit."""
+    """An outline of the XML; None if it does not parse or the root's tag does not fit."""
     try:
         source = text.encode()
         root = _parse(source)
-    except (ValueError, expat.ExpatError):  # it is not Unicode, not XML, or has entities
+    except (ValueError, expat.ExpatError):  # the text is not Unicode or not XML, or has entities
         return None
     found = find_largest(lambda level, longest: _Outline(source, level, longest, shape.head_ratio).document(root), limit, shape)
     return found[0] if found else None

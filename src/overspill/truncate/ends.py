@@ -163,7 +163,7 @@ def _next_line(text: str, start: int, stop: int) -> int | None:
 
 
 def _between_graphemes(text: str, at: int, step: int) -> int:
-    """The nearest position in the direction of `step` that splits no accented letter or emoji sequence, if there is one."""
+    """The nearest position in the direction of `step` at which a cut splits no accented letter or emoji sequence."""
     for place in range(at, at + step * _MAX_GRAPHEME_CHARS, step):
         if not 0 < place < len(text):
             return at

@@ -23,7 +23,7 @@ class Shape(Struct, frozen=True):
     head_ratio: float = 0.6
     """The share of the room that `head_tail`, or a string inside JSON or XML, gives to the beginning."""
     head_lines: int | None = 300
-    """None, here and below: as many as fit."""
+    """None, here and in the following options, means as many as fit."""
     tail_lines: int | None = 200
     line_from: Literal["start", "end"] = "start"
     depth: int | None = 3

@@ -33,7 +33,7 @@ Outline: TypeAlias = Callable[[Level, int], Iterable[str]]
 
 
 def shrink_levels(shape: Shape) -> Iterator[Level]:
-    """Less with every step: first fewer elements and keys, then less depth, finally only counts."""
+    """Levels that show less with every step: first fewer elements and keys, then less depth, finally only counts."""
     limits = (shape.depth, shape.first_elements, shape.last_elements, shape.max_keys)
     depth, first, last, keys = (usual if limit is None else limit for limit, usual in zip(limits, _USUAL_LIMITS, strict=True))
     yield Level(depth, first, last, keys)
@@ -47,7 +47,7 @@ def shrink_levels(shape: Shape) -> Iterator[Level]:
 
 
 def grow_level(level: Level, limit: int, shape: Shape, fits: Callable[[Level], bool]) -> Level:
-    """Show as much more as fits where the shape sets no limit: deeper levels first, then elements, then keys."""
+    """A level that shows as much more as fits where the shape sets no limit: deeper levels first, then elements, then keys."""
     if shape.depth is None:
         level = _grow(level, _MAX_GROWN_DEPTH, fits, ("depth",))
     sides = (("first", shape.first_elements), ("last", shape.last_elements))
@@ -56,7 +56,7 @@ def grow_level(level: Level, limit: int, shape: Shape, fits: Callable[[Level], b
 
 
 def _grow(level: Level, most: int, fits: Callable[[Level], bool], names: tuple[str, ...]) -> Level:
-    """Raise these by the same number, up to `most`."""
+    """The level with these fields raised by the same number, up to `most`."""
     low, high = 0, most + 1
     while names and high - low > 1:
         between = min((low + high) // 2, 2 * low + 1)  # start low: results that fit are small, and most others are large

@@ -52,7 +52,7 @@ def prepare_result(result: Any) -> tuple[Any, OutputForm]:
 
 MAX_ATTEMPTS = 3
 """How often a repeatable tool is run if each of its workers dies: the tool may be what kills them."""
-_SECONDS_BETWEEN_LOOKS = 2.0  # for a cancellation that was not heard
+_SECONDS_BETWEEN_LOOKS = 2.0  # between checks of the store for a cancellation whose message was lost
 
 Ending: TypeAlias = Literal["over", "busy", "handed over"]
 """`busy`: another worker has it, or the store does not answer. `handed over`: another worker must run it again."""
@@ -68,7 +68,7 @@ class CallRunner:
     async def run(
         self, call: QueuedCall, tool: WorkerTool, is_wanted: Callable[[], Awaitable[bool]], hurry: anyio.Event
     ) -> Ending:
-        """`is_wanted` says whether the job was not cancelled. `hurry` is set when the worker must end."""
+        """Run a queued call. `is_wanted` returns whether the job is not cancelled. `hurry` is set when the worker must end."""
         try:
             async with self._open_part(call) as parts:
                 earlier = list(parts.ledger.events_about(call.job))
@@ -88,7 +88,7 @@ class CallRunner:
         id, name = handles.new(), name_part(call.family, call.job)
         try:
             await anyio.to_thread.run_sync(self._store.label, call.job)
-        except HandleError:  # it is new
+        except HandleError:  # the session is new
             id = call.job
         # Record that the tool runs before it starts: otherwise, if this worker dies, another might run it again.
         opening = SessionOpening(
@@ -142,7 +142,7 @@ class CallRunner:
         return prepared
 
     def _read_arguments(self, call: QueuedCall) -> Mapping[str, Any]:
-        """Arguments that were stored are read as the session itself would: from its own family only."""
+        """The arguments of a call. Stored arguments are read only from the session's own family."""
         if not call.args_in:
             return call.args
         group = SessionGroup(self._store, call.family, shared_by=call.job)

@@ -118,7 +118,7 @@ class ToolWorker:
                 return True
 
         ending = await self._runner.run(call, tool, is_wanted, self._hurry)
-        if ending != "over":  # back into the queue, in one step with taking this message out of it
+        if ending != "over":  # put the call back into the queue and take this message out, in one step
             raise AdmissionBlocked(
                 execution, "another worker, a store that is away, or the end of this worker", retry_delay=_AGAIN_AFTER
             )
@@ -141,12 +141,12 @@ class _SturdyWorker(Worker):
 
 
 async def _watch_queue(docket: Docket, name: str, shown: str, ready: Callable[[], None]) -> None:
-    """Call `ready` when sessions know the worker's tools, and report when the queue does not answer. Never gives up."""
+    """Call `ready` once sessions can see the worker's tools, and report when the queue does not answer. Never gives up."""
     is_ready, is_away = False, False
     while True:
         try:
             is_known = any(each.name == name for each in await docket.workers())
-        except (RedisError, OSError, ValueError) as error:  # a ValueError: an entry that another program wrote
+        except (RedisError, OSError, ValueError) as error:  # ValueError if another program wrote an entry
             if not is_away:
                 logger.warning("The queue %s does not answer (%s). Trying again until it does.", shown, type(error).__name__)
             is_away = True

@@ -19,7 +19,7 @@ _PROFILE = OpenAIModelProfile(openai_chat_supports_max_completion_tokens=False)
 
 
 def connect(provider: str, name: str, endpoint: Endpoint) -> Model:
-    url, key = endpoint.base_url, endpoint.api_key or "none"  # the client insists on one
+    url, key = endpoint.base_url, endpoint.api_key or "none"  # the client requires a key
     match endpoint.kind:
         case "openai":
             # Unlike chat completions, OpenAI keeps these for a month unless asked not to.
@@ -35,7 +35,7 @@ def connect(provider: str, name: str, endpoint: Endpoint) -> Model:
 
 
 def _without_hidden_settings(provider: Provider[AsyncOpenAI]) -> Provider[AsyncOpenAI]:
-    """The caller decides about retries. The client would take the other two from the environment and send them to any server."""
+    """The provider without retries, organization and project. The client would take the latter two from the environment."""
     provider.client.max_retries = 0
     provider.client.organization = None
     provider.client.project = None
