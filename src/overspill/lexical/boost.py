@@ -55,6 +55,6 @@ def order_by_score(scores: dict[int, float]) -> Order:
 
 
 def order_by_tier(scores: dict[int, float]) -> Order:
-    """For questions without a single best record: groups of about equal score, each in document order."""
+    """The order for questions without a single best record: groups of about equal score, each in document order."""
     top = max(scores.values(), default=1.0) or 1.0
     return sorted(scores.items(), key=lambda pair: (-round(WEIGHTS.tiers * pair[1] / top), pair[0]))

@@ -24,14 +24,14 @@ _TYPED = regex(rb"\s*+(?:(?!return\b|new\b|throw\b|await\b|else\b|yield\b)[\w<>\
 """What may precede a name without such a keyword: modifiers and a type, or nothing."""
 _NAME = (string.ascii_letters + string.digits + "_").encode()
 _MAX_NAME_BYTES = 60
-"""On each side of a hit."""
+"""How much of a name to read on each side of a hit."""
 _MAX_LINE_BYTES = 200
 _TITLE = regex(rb"(?i)<title(?:\s[^<>]{0,200})?>([^<]{1,300})")
 _HEAD_BYTES = 65_536
 _VERDICT_GAIN = 2.0
 """Multiplied by how rare passages are that say yes or no."""
 _MIN_VERDICT_SHARE = 0.2
-"""A passage with at least this share of the best score gains all of that. With less, it says no to something else."""
+"""A passage with at least this share of the best score gains fully. One with less says yes or no to something else."""
 _BEFORE_QUESTION = r"\W{0,3}(?:and |but |so |or |then )?"
 _BEFORE_ANSWER = (
     rb"\W{0,8}(?:[^\n<>]{0,40}<[^<>\s]{1,40}> |[A-Z][\w.'-]{0,20}(?: [A-Z][\w.'-]{0,20}){0,3}: ){0,2}\W{0,8}"
@@ -86,7 +86,7 @@ def _find_name(text: Text, start: int, end: int) -> Span:
 
 
 def is_defined(text: Text, start: int, end: int) -> bool:
-    """`def name`, `func (c *Context) Name`, `public void name(…) {`."""
+    """Whether a name is defined here: `def name`, `func (c *Context) Name`, `public void name(…) {`."""
     rest = bytes(text[end : end + _MAX_LINE_BYTES]).partition(b"\n")[0].rstrip()
     before = bytes(text[max(0, start - _MAX_LINE_BYTES) : start]).rpartition(b"\n")[2]
     return _KEYWORD.search(before) is not None or (rest[:1] == b"(" and rest[-1:] == b"{" and _TYPED.match(before) is not None)

@@ -68,7 +68,7 @@ def measure_features(index: Index, query: Query, ranking: Ranking, evidence: flo
 
 
 def estimate_confidence(index: Index, query: Query, ranking: Ranking, evidence: float) -> float:
-    """0…1. At least four in five answers at 0.5 or more should be right."""
+    """The confidence, 0…1. At least four in five answers at 0.5 or more should be right."""
     if ranking.everywhere or query.vague:
         return _ARBITRARY_CONFIDENCE
     least = _LEAST_CONFIDENCE_IN_OTHER_WORDS if index.traits.is_code or index.traits.is_markup else 0.0

@@ -34,7 +34,7 @@ _MAX_VERDICT_PLACES, _MAX_WORD_PLACES = 8, 16
 _MAX_SCANNED_WORDS = 5_000
 """Failure words that are compared to find the rarest of them in a large output."""
 _NAME_GOES_ON = (b".", b"-", b"_", b"/")
-"""After a word that is part of a longer name, as in error.log."""
+"""Characters after a word that show that it is part of a longer name, as in error.log."""
 _RED = b"\x1b"
 """Represents red text, with which a program marks what matters."""
 
@@ -86,7 +86,7 @@ _report = compile_pattern(b"(?:%b)|(?:%b)|(?:%b)" % (_GAVE_UP, _MESSAGE, _VERDIC
 
 
 class Signs(Struct, frozen=True):
-    """Where the output reports failures. `before` and `end` list their records backwards, the others from the first on."""
+    """Where the output reports failures. `before` and `end` list their records backwards, the other lists forwards."""
 
     before: list[int]
     """Records up to and including the first sign of giving up, or up to the end of the text."""

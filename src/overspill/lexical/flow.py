@@ -16,14 +16,14 @@ from overspill.text.regex import regex
 _MAX_BESIDE = 4
 """How many records on each side of a word gain from it."""
 _FULL_BYTES = 300
-"""A longer record says by itself what it is about, so its neighbours count less."""
+"""The neighbours of a longer record count less, because it says itself what it is about."""
 _MAX_LEADING = 10
 """How many of the best records lead to others."""
 _MAX_BODY_BYTES = 4_000
 """A longer body, such as that of a class, does not belong to its definition as a whole."""
 _MAX_REPLIES = 3
 _MAX_REPLY_DISTANCE = 200
-"""In records. Further down a long thread, messages reply to something else."""
+"""The largest distance of a reply, in records. Further down a long thread, messages reply to something else."""
 _RESULT_FILE = regex(rb"([^\n]{1,200}?)[:-]\d{1,9}[:-]")
 
 
@@ -42,11 +42,11 @@ BEFORE = Reach(0.6, 150)
 AFTER = Reach(0.4, 150)
 """A word after a record."""
 SECTION = Reach(0.8, 2_000)
-"""The words of a section, for each record in it. They count less in larger sections, which have more words by chance."""
+"""The words of a section count for each record in it: less in larger sections, which have more words by chance."""
 FOLLOWING = 0.95
 """A record below a heading, or on the side that the question asks for, ranks just after the record it belongs to."""
 REPLY = 0.9
-"""The next message of a thread, and so on to those after it."""
+"""The share of a message's score that the next message of the thread gets, and from that the one after it."""
 
 
 def flow(index: Index, query: Query, ranking: Ranking) -> dict[int, float]:

@@ -45,9 +45,9 @@ class Work(Struct, frozen=True):
     """How much a search may do, counted in bytes. Results are the same on every machine, even a busy one."""
 
     read: int
-    """How much to scan for the words of the question, from the beginning of the output."""
+    """How many bytes to scan for the words of the question, from the beginning of the output."""
     cut: int
-    """How much to cut into records and compare with the question: all of the output, or the parts with its words."""
+    """How many bytes to cut into records and compare with the question: of the whole output, or of the parts with its words."""
 
 
 QUICK = Work(32 << 20, 1 << 20)

@@ -123,7 +123,7 @@ def _scan(
         if is_markup:
             opened = source.rfind(b"<", start - _MAX_TAG_BYTES if start > _MAX_TAG_BYTES else 0, start)
             if opened >= 0 and source.find(b">", opened, start) < 0:
-                continue  # in a tag
+                continue  # the hit is inside a tag
         block = start // BLOCK_BYTES
         if block == last:
             masks[-1] |= bits[term]

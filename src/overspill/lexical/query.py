@@ -38,7 +38,7 @@ _MAX_SHORT_TERMS = 8
 _MAX_QUESTION_CHARS = 20_000
 
 Role: TypeAlias = Literal["asked", "part", "wording"]
-"""A word may be the subject of the question, part of a name that is, or only wording of the request."""
+"""The role of a word: the subject of the question, part of a name that is the subject, or only wording of the request."""
 
 
 class Term(Struct, frozen=True):

@@ -41,7 +41,7 @@ class _Hits(Struct):
     seen: int
 
     def add(self, record: int, spot: tuple[int, int, int], weight: float) -> None:
-        """A mere resemblance (below 1) counts once, and only if the term itself does not occur."""
+        """Adds a hit. A mere resemblance (`weight` below 1) counts once, and only if the term itself does not occur."""
         term, counts = spot[2], self.found.get(record)
         if counts is None:
             self.records[record], self.found[record] = [spot], {term: weight}
@@ -191,7 +191,7 @@ def _find_candidates(
     matches = {record for record, counts in found.items() if not asked.isdisjoint(counts)}.union(*_keep_small(above))
     if matches:
         return candidates, matches
-    # Only labels above very many records match, so all of these records match equally: take the first ones.
+    # Only labels above very many records match, so all records below them match equally: take the first ones.
     matches.update(*above)
     return candidates.union(sorted(matches)[:_MAX_RECORDS_BY_LABEL]), matches
 

@@ -20,7 +20,7 @@ from overspill.text.patterns import compile_pattern, find_spans
 from overspill.text.regex import regex
 
 _ANSI = regex(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78cDEHMNOZ])")
-_RED = compile_pattern(rb"\x1b\[(?:[0-9;]*;)?(?:31|91)(?:;[0-9;]*)?m")  # lets other threads run meanwhile
+_RED = compile_pattern(rb"\x1b\[(?:[0-9;]*;)?(?:31|91)(?:;[0-9;]*)?m")  # unlike `re`, lets other threads run during a search
 
 _BLOCK_NAMES = (b"script", b"style", b"svg", b"noscript", b"pre")
 _BLOCK = compile_pattern(

@@ -204,7 +204,7 @@ def _prefix(key: str) -> str:
 
 
 def _escape(text: str, raw: bool = False) -> str:
-    """Adds capitals of letters above 127, because the matcher ignores case only in single bytes."""
+    """A pattern for the text, with capitals of non-ASCII letters, because the matcher ignores case only in single bytes."""
     return "".join(character if character.isascii() and character.isalnum() else _spellings(character, raw) for character in text)
 
 
@@ -240,7 +240,7 @@ def iterate_pieces(text: Text, start: int, end: int) -> Iterator[tuple[int, int]
 
 
 def search_pieces(pattern: Pattern, text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Where the pattern matches."""
+    """The spans that the pattern matches, searched in pieces."""
     for piece in iterate_pieces(text, start, end):
         yield from find_spans(pattern, text, *piece)
 

@@ -57,7 +57,7 @@ class Weights(Struct, frozen=True):
     definition: float = 2.0
     """A name where it is defined, in addition to its usual weight: the question is about what it does."""
 
-    # Records that others lead to, as a share of the score of those.
+    # Records that other records lead to, as a share of the score of the latter.
     subject: float = 0.3
     """A word in the title of a page, which is about it as a whole."""
     fitting_fact: float = 0.6
@@ -73,7 +73,7 @@ class Weights(Struct, frozen=True):
     answering_row: float = 1.2
     """Rows that answer the question, as a share of the best score: before everything else."""
     row_step: float = 0.01
-    """How much less each of these scores than the one before it, to keep their order."""
+    """How much lower each of these records scores than the one before it, to keep their order."""
     least: float = 0.05
     """A record below this share of the best score has only a common word of the question."""
     tiers: int = 10

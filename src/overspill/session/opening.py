@@ -177,7 +177,7 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
         id, is_shared = handles.new(), shared or jobs is not None
         name = name or ("" if family or jobs is None else id)
         family = find_family(name, family, shared=is_shared)
-        if budget is None:  # a host with a budget has no room for the outputs that Overspill keeps out
+        if budget is None:  # a host that counts its window would have no room for these outputs
             settings = draw_untouched(settings, name or id)
         if isinstance(store, str):
             store = open_store(store, run_bytes=settings.max_run_bytes)

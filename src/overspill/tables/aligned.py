@@ -81,7 +81,7 @@ def is_underline(line: str) -> bool:
 
 
 def find_aligned(header: str, rows: Sequence[str], rule: str = "") -> RowFormat | None:
-    """How these rows are split; None if the header does not say. `rule` is the line of dashes below the header."""
+    """How to split these rows; None if the header does not show it. `rule` is the line of dashes below the header."""
     header = header.rstrip("\r\n").expandtabs()
     rows = [row[: len(header) + _MAX_BEYOND_CHARS].rstrip("\r\n").expandtabs() for row in rows]
     words = [[found.span() for found in _WORD.finditer(row)] for row in rows]

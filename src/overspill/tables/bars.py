@@ -12,7 +12,7 @@ MAY_BEGIN_BARRED = regex(rb"\||\+[-=]|-\[ |\xe2[\x94\x95]")
 _RECORD = regex(r"-\[ RECORD \d{1,12} \][-+]*+\s*+$")
 MARKDOWN_RULE = regex(r"\s*+\|?(?:\s*+:?-++:?\s*+\|)++")
 DRAWN = b" \t\r\n+=-|:"
-"""The signs of which lines between rows consist in plain text."""
+"""The characters of lines drawn between rows, in plain text."""
 _BAR = regex(r"(?<!\\)\||[│┃║]")
 _BARS = frozenset("|│┃║")
 _JOINT = regex(r"[|+├┤┬┼┴┌┐└┘╞╡╤╪╧╒╕╠╣╦╬╩╔╗╭╮╰╯┏┓┣┫┳╋┻┡┩╇]")

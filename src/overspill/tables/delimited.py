@@ -54,11 +54,11 @@ def compile_row(mark: str) -> Pattern[bytes]:
 
 
 def split_row(row: str, mark: str) -> list[str]:
-    """Avoids Python's CSV parser, which has one limit on cell length for the whole program."""
+    """The cells of a row. Avoids Python's CSV parser, which has one limit on cell length for the whole program."""
     if '"' not in row:
         return row.split(mark)
     cells = compile_cell(mark).findall(row + mark)
-    return [quoted.replace('""', '"') + rest for quoted, rest in cells[:-1]]  # the last is what follows the last mark
+    return [quoted.replace('""', '"') + rest for quoted, rest in cells[:-1]]  # the last match is the empty text after the added mark
 
 
 def iterate_rows(
@@ -105,7 +105,7 @@ class Heading(Struct, frozen=True):
 
 
 def find_heading(text: Text, start: int = 0, end: int | None = None, min_rows: int = 3, omit: bytes = b"") -> Heading | None:
-    """Finds the mark that splits rows into equally many cells. None if these are not the rows of a table."""
+    """The header and the mark that splits rows into equally many cells. None if these are not the rows of a table."""
     end = len(text) if end is None else end
     start += 3 if text[start : start + 3] == _BOM else 0
     sample, best = _take_sample(text, start, end), None
@@ -118,7 +118,7 @@ def find_heading(text: Text, start: int = 0, end: int | None = None, min_rows: i
 
 
 def take_heading(text: Text, start: int = 0, end: int | None = None, omit: bytes = b"") -> Heading:
-    """For text known to be delimited, even if its rows are few or uneven."""
+    """The heading of text known to be delimited, even if its rows are few or uneven."""
     end = len(text) if end is None else end
     if found := find_heading(text, start, end, omit=omit):
         return found

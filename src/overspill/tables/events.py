@@ -46,7 +46,7 @@ def read_events(text: Text) -> Iterator[tuple[FoundTable, Row]]:
 
 
 def _find_events(text: Text) -> Iterator[Span]:
-    """An indented line belongs to the event above it."""
+    """The spans of events. An indented line belongs to the event above it."""
     first = last = 0
     for start, end in iterate_lines(text, 0, len(text)):
         line = bytes(text[start : start + _MAX_HEAD_CHARS])
@@ -105,7 +105,7 @@ def _read_commit(lines: list[str]) -> dict[str, Any]:
             value = f"{date[4]}-{_MONTHS.index(date[1]) + 1:02}-{int(date[2]):02} {date[3]}{date[5]}"
         row[name] = value
     message = list(takewhile(lambda line: line.startswith("    ") or not line.strip(), lines[len(fields) :]))
-    # The rest are changes, even if indented, as lines of a patch often are.
+    # All further lines are changes, even if indented, as lines of a patch often are.
     changes = "\n".join(lines[len(fields) + len(message) :]).rstrip()
     text = "\n".join(line[4:] for line in message).strip()
     return row | {"subject": text.split("\n", 1)[0] or None, "message": text or None, "changes": changes or None}

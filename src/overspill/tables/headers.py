@@ -23,14 +23,14 @@ _PERIOD = regex(r"\A\s*+(?:(?:1[89]|2[01])\d\d(?:-\d\d){0,2}|\d\d?/\d\d?/(?:\d\d
 _NAME = regex(r"[A-Za-z_][\w%()/.-]{0,30}$")
 _MIN_SURE_NAMES = 3
 _FEW_UNMARKED, _MAX_UNMARKED = 3, 0.15
-"""How many of the rows below them may lack all marks."""
+"""The number and share of rows below a header that may lack all marks."""
 
 
 class Header(NamedTuple):
     above: int
-    """How many rows are above it."""
+    """How many rows are above the header."""
     first: int
-    """The row below it."""
+    """The number of the row below the header."""
     names: list[str]
 
 
@@ -50,7 +50,7 @@ def find_header(rows: list[list[str]], mark: str, min_rows: int) -> Header | Non
     count = count_header_rows(table, width)
 
     def spread(last: str, cell: str) -> str:
-        """In the upper rows of a header, an empty cell belongs to the filled one on its left."""
+        """The name for a cell in an upper row of a header: an empty cell belongs to the filled one on its left."""
         return cell or last
 
     upper = [list(accumulate(map(str.strip, row), spread)) for row in table[: max(0, count - 1)]]
@@ -64,7 +64,7 @@ def find_header(rows: list[list[str]], mark: str, min_rows: int) -> Header | Non
 
 
 def _looks_tabular(rows: list[list[str]], mark: str, *, is_sure: bool, is_regular: bool) -> bool:
-    """Commas also separate clauses, and semicolons end statements; in a table, header cells are short and cells are filled.
+    """Whether rows look like a table: commas also separate clauses, but in a table, header cells are short and cells are filled.
     A name may be longer, such as a survey question, only if all rows have the same number of cells."""
     widest = max(len(cell) for cell in rows[0]) if mark != "\t" and not is_regular else 0
     spaced = sum(row[1][:1] == " " for row in rows if len(row) > 1) if mark == "," else 0
@@ -123,7 +123,7 @@ def _are_names(row: list[str], body: Sequence[list[str]]) -> bool:
 
 
 def _are_mostly(pattern: Pattern[str], cells: list[str]) -> bool:
-    """Considers only cells that have a value."""
+    """Whether most cells that have a value match the pattern."""
     others = [cell for cell in cells if not pattern.match(cell)]
     filled = len(cells) - sum(not is_value(cell.strip()) for cell in others)
     return filled > 0 and len(cells) - len(others) >= _MIN_ALIKE * filled

@@ -24,7 +24,7 @@ _DECODER = msgspec.json.Decoder(float_hook=read_float)
 
 
 def read_cells(row: msgspec.Raw | bytes | memoryview, key: str = "", *, merges_lists: bool = False) -> dict[str, object]:
-    """Empty if the row is not JSON. `key` is the row's key, if it has one; a member of an object brings its own."""
+    """The cells of a row by path; empty if it is not JSON. `key`: the row's key; a member of an object has its own."""
     try:
         value: Any = _DECODER.decode(row)
     except UNREADABLE:

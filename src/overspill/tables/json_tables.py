@@ -30,10 +30,10 @@ _MAX_DEPTH = 8
 _MAX_COMPARED = 20
 _MIN_SHARED_KEYS = 0.5
 _MIN_SHARED_KEYS_OF_LISTS = 0.75
-"""Higher than for objects: the lists of an object may be separate tables, which all have an id and a name."""
+"""The share of keys that lists must have in common. High, because separate tables all have an id and a name."""
 _ROWS = regex(rb"\[\s*+(?:null\s*+,\s*+)*+\{")
 _ROWS_INSIDE = regex(rb"\[(?:\s|\\++[nrt])*+(?:null(?:\s|\\++[nrt])*+,(?:\s|\\++[nrt])*+)*+\{")
-"""The same anywhere, even in a string."""
+"""The beginning of a list of objects anywhere, even in a string."""
 _GRID = regex(rb"\s*+\[\s*+\[\s*+\"")
 _MIN_GRID_NAMES = 3
 _BEFORE_ELEMENT = regex(rb"[\s,]*+")
@@ -137,7 +137,7 @@ def _find(raw: memoryview, pointer: str, title: str, depth: int) -> Iterator[Jso
         yield JsonTable(raw, pointer, title, "grid")
     elif opening == b"{":
         members = Members.decode(raw)
-        if _has_repeated_keys(raw):  # of which that has only the last
+        if _has_repeated_keys(raw):  # the decoded object has only the last value of a repeated key
             raw = memoryview(json.dumps(json.loads(bytes(raw), object_pairs_hook=name_fields, parse_float=read_float)).encode())
             members = Members.decode(raw)
         if shape := find_shape(members.values()):
@@ -203,7 +203,7 @@ def _find_in_few(raw: memoryview, pointer: str, depth: int) -> list[JsonTable]:
 
 
 def is_list_of_rows(raw: Json) -> bool:
-    """Decides by the first elements, because counting would read a long list twice."""
+    """Whether a list is a table. Decides by the first elements, because counting would read a long list twice."""
     return _ROWS.match(bytes(memoryview(raw)[:4096]).lstrip()) is not None
 
 

@@ -88,7 +88,7 @@ def find_start(head: bytes, ending: bytes) -> int:
 
 
 def hold_json(text: Text) -> HeldJson:
-    """Raises msgspec.DecodeError if it is not JSON, and RecursionError if it is nested too deeply."""
+    """The documents in a text. Raises msgspec.DecodeError if it is not JSON, and RecursionError if it is nested too deeply."""
     start = max(0, find_start(bytes(text[:HEAD_BYTES]), bytes(text[-ENDING_BYTES:])))
     is_converted = is_literal(bytes(text[start : start + HEAD_BYTES]))
     rest = memoryview(convert_literal(bytes(text[start:])) if is_converted else text)[0 if is_converted else start :]
@@ -132,7 +132,7 @@ def convert_literal(text: bytes) -> bytes:
 
 
 def mask_literal(text: bytes) -> bytes:
-    """The same structure as JSON, with each part in its place. Masks quotes and escapes inside strings."""
+    """The same structure as JSON, with all positions unchanged. Masks quotes and escapes inside strings."""
     return _TOKEN.sub(_mask, text)
 
 

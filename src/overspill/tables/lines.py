@@ -60,7 +60,7 @@ _SHAPES: dict[str, tuple[tuple[str, ...], Pattern[str]]] = {
     "mounts": (("source", "target", "fstype", "options"), regex(r"\A(\S++) on (/.*) type (\S+) \((\S+)\)")),
 }
 _MAX_TABLES_IN_BLOCK = 20
-"""Finding each table reads sample lines from the whole rest."""
+"""A limit, because finding each table reads samples from all following lines of the block."""
 
 
 class Patterned(RowFormat, frozen=True):
@@ -112,7 +112,7 @@ class _Block(Struct):
         return read_line(self.text, self.starts[number], self.ends[number]).lstrip("\ufeff").rstrip("\r\n")
 
     def sample(self, first: int) -> list[str]:
-        """Some lines: the first ones, and others from the whole rest."""
+        """Some lines: the first ones, and others from all that follow."""
         step = max(1, (len(self) - first) // _SAMPLED_ROWS)
         numbers = dict.fromkeys((*range(first, len(self))[: _SAMPLED_ROWS // 2], *range(first, len(self), step)))
         return [self.read(number) for number in sorted(numbers)]
@@ -145,7 +145,7 @@ def find_tables(text: Text, start: int, end: int) -> Iterator[FoundTable]:
 
 
 def is_sure(text: Text, table: FoundTable) -> bool:
-    """Whether it cannot be mere text, because of a rule, capitals in its header, bars or a known shape."""
+    """Whether a table cannot be mere text, because of a rule, capitals in its header, bars or a known shape."""
     if table.header is None or isinstance(table.format, Barred):
         return isinstance(table.format, Barred | Patterned)
     below = read_line(text, table.header[1], table.starts[0]).strip("\r\n")

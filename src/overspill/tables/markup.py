@@ -57,7 +57,7 @@ class _Walk:
         self._parser.EntityDeclHandler = _refuse_entities
         self._parser.StartElementHandler, self._parser.EndElementHandler = self._start, self._end
         self._parser.CharacterDataHandler = self._add_text if tables else None
-        self._parser.SkippedEntityHandler = lambda name, _: self._add_text(f"&{name};")  # declared elsewhere
+        self._parser.SkippedEntityHandler = lambda name, _: self._add_text(f"&{name};")  # for entities declared in another file
 
     def run(self) -> Iterator[tuple[FoundTable, Row]]:
         try:
@@ -96,7 +96,7 @@ class _Walk:
             self._add("" if len(self._open) > row.depth and not element.children else TEXT, value)
         if row and len(self._open) == row.depth:
             self._rows.pop()
-            end = self._parser.CurrentByteIndex  # of the end tag, or after a self-closing tag
+            end = self._parser.CurrentByteIndex  # the start of the end tag, or the end of a self-closing tag
             end = self._text.find(b">", end) + 1 if self._text[end : end + 2] == b"</" else end
             cells = {name: "\n".join(values) for name, values in row.cells.items()}
             self._done.append((self._tables[element.path], Row(row.start, (row.start, end), cells)))

@@ -40,7 +40,7 @@ def read_tables(text: Text, layout: str) -> Iterator[TableRow]:
 
 
 def find_line_tables(text: Text, layout: str) -> Iterator[FoundTable]:
-    """Delimited rows, aligned columns, boxes, `ls -l` and access logs. In text that is mostly something else, finds only certain
+    """Tables made of lines: delimited or aligned rows, boxes, `ls -l`, access logs. In other text, finds only certain
     tables. Short text without any may also be a few delimited rows."""
     if layout == "rows":
         yield find_delimited(text, read_heading(text), len(text))
@@ -63,7 +63,7 @@ def _read_lines(text: Text, layout: str) -> Iterator[TableRow]:
 
 
 def read_heading(text: Text) -> Heading:
-    """For text known to be delimited. Raises Unreadable if its header is too long."""
+    """The heading of text known to be delimited. Raises Unreadable if its header is too long."""
     heading = take_heading(text)
     if heading.first >= MAX_HEADING_BYTES < len(text):
         raise Unreadable(f"the row that names its columns is longer than {format_size(MAX_HEADING_BYTES)}.")

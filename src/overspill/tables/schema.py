@@ -47,7 +47,7 @@ class Sketch(Struct, frozen=True):
     words: list[Words]
     """The words of each column's name, without its path."""
     cores: list[Words]
-    """The same without the words common in keys: `customer_id`, `fk_customer`, `customer2`."""
+    """The words of each column's name without those common in keys: `customer_id`, `fk_customer`, `customer2`."""
     values: list[frozenset[str]]
     lists: frozenset[int]
     """The columns whose cells are lists."""
@@ -129,7 +129,7 @@ class _Holders:
                         self.by_value.setdefault(value, []).append((number, column))
 
     def count(self, values: Iterable[str], *, apart_from: Place) -> Counter[Place]:
-        """How many of these values each place has."""
+        """How many of these values each column has."""
         return Counter(place for value in values for place in self.by_value.get(value, ()) if place != apart_from)
 
 
@@ -142,7 +142,7 @@ def _list_parts(value: str) -> Iterator[str]:
 def _score(tables: Sequence[Sketch], holders: _Holders, source: int, column: int) -> list[Reference]:
     """The references of a column. More than one only if it may mean any of them."""
     table, values = tables[source], tables[source].values[column]
-    if not values or (column == table.key and table.cores[column] in ((), table.name)):  # which names its own rows
+    if not values or (column == table.key and table.cores[column] in ((), table.name)):  # the key of its own table
         return []
     times = holders.count(values, apart_from=(source, column))
 
@@ -192,7 +192,7 @@ def _find_named(
 
 
 def _measure_name(words: Words, core: Words, table: Sketch) -> int:
-    """`country_code` refers to the `code` of a country, `author` and `fk_author` to an author, `born_city_id` to a city."""
+    """How well a column's name fits a table: `country_code` fits `code` of countries, and `born_city_id` fits cities."""
     name = table.name
     if not words or table.key < 0:
         return 0
@@ -216,7 +216,7 @@ def are_same_name(one: Words, other: Words) -> bool:
 def _find_keys(
     tables: Sequence[Sketch], holders: _Holders, source: int, column: int, times: Counter[Place]
 ) -> list[tuple[Place, float]]:
-    """Numbers may be keys of several tables. Returns those that have all of them, the one with the fewest other keys first."""
+    """The key columns that have all of a column's numbers, which may be several. The one with the fewest other keys is first."""
     table, many = tables[source], len(tables[source].values[column])
     is_called = column in table.keyed or column in table.lists
     if column == table.key or many < MIN_VALUES:
@@ -230,13 +230,13 @@ def _find_keys(
 
 
 def _find_most(times: Counter[Place], total: int) -> tuple[Place, float]:
-    """The place with the most of these values, and their share."""
+    """The column with the most of these values, and their share."""
     place, most = max(times.items(), key=lambda pair: (pair[1], -pair[0][0], -pair[0][1]), default=((-1, -1), 0))
     return place, most / total
 
 
 def _find_several(holders: _Holders, source: int, values: frozenset[str]) -> list[Place]:
-    """The places in other tables that together have these values, each value only once: an owner is a person or a firm."""
+    """The columns of other tables that together have these values, each value only once: an owner is a person or a firm."""
     places = [[place for place in holders.by_value.get(value, ()) if place[0] != source] for value in values]
     sure = [held[0] for held in places if len(held) == 1]
     return sorted(set(sure)) if len(sure) >= _MIN_SHARE * len(values) else []

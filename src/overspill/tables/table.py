@@ -33,10 +33,10 @@ class Row(NamedTuple):
     """A row of a table, with its cells by column name."""
 
     where: int | str
-    """Its line, its number, the byte at which it begins, or its JSON pointer."""
+    """The row's line, its number, the byte at which it begins, or its JSON pointer."""
     span: Span
     cells: dict[str, Any] | None
-    """None if it cannot be read."""
+    """The row's cells by column; None if it cannot be read."""
     extra: str | None = None
     """Cells beyond the named columns, if any."""
 
@@ -127,7 +127,7 @@ class FoundTable(Struct):
     header: Span | None = None
     """All rows of its header; None if it has none."""
     title: str = ""
-    """Its name in the text: a caption, a heading, or the key above it."""
+    """The table's name in the text: a caption, a heading, or the key above it."""
     starts: array[int] = field(default_factory=lambda: array("q"))
     ends: array[int] = field(default_factory=lambda: array("q"))
     omissions: Sequence[Omission] = ()

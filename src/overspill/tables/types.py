@@ -67,7 +67,7 @@ def _drop(marks: str) -> Callable[[str], float]:
 
 
 class Reading(Struct, frozen=True):
-    """A way to read text. `pattern` matches text that can be read in full, using only syntax that RE2 and Python share."""
+    """A way to read text as values. `pattern` matches text that can be read in full, with syntax that RE2 and Python share."""
 
     name: str
     meaning: Meaning
@@ -83,12 +83,12 @@ class Reading(Struct, frozen=True):
         return self.try_measure(text) is not None
 
     def try_measure(self, text: str) -> float | None:
-        """None if it cannot be read."""
+        """The measure of a text; None if it cannot be read."""
         if len(text) > _MAX_CHARS or not compile_reading(self.pattern).match(text):
             return None
         try:
             return self.measure(text)
-        except (ValueError, OverflowError):  # the 31st of February
+        except (ValueError, OverflowError):  # such as the 31st of February
             return None
 
 
@@ -140,7 +140,7 @@ READINGS: tuple[Reading, ...] = (
     ),
     Reading("money", "number", f"-?[$€£¥]\\s?-?{_GROUPED}", _drop("$€£¥, ")),
 )
-"""The first one that can read a column is used."""
+"""All ways to read a column. The first one that fits is used."""
 
 
 def is_value(text: str) -> bool:
@@ -153,12 +153,12 @@ def find_reading(texts: Iterable[str], column: str = "") -> Reading | None:
 
 
 def measure_values(counts: Counter[str], column: str = "") -> tuple[Reading | None, dict[str, float]]:
-    """The same, with the measures of the values that it can read. `counts` says how often each value occurs."""
+    """How to read a column, and the measures of the values that can be read. `counts` has how often each value occurs."""
     values = {text: times for text, times in counts.items() if is_value(text)}
     most_misses = int((1 - MIN_FITTING_SHARE) * sum(values.values()))
     is_cpu = _CPU.search(column) is not None and any(map(_MILLI.fullmatch, values))
     worded = accumulate(times for text, times in values.items() if not _DIGIT.search(text))
-    is_worded = any(many > most_misses for many in worded)  # all readings but those of booleans have digits
+    is_worded = any(many > most_misses for many in worded)  # only booleans can be read without digits
     likely = [each for each in READINGS if (each.meaning == "boolean" or not is_worded) and (is_cpu or not each.is_cpu)]
     for most in (0, most_misses) if values else ():
         for reading in likely:
@@ -167,7 +167,7 @@ def measure_values(counts: Counter[str], column: str = "") -> tuple[Reading | No
                 measure = reading.try_measure(value)
                 if measure is not None:
                     measured[value] = measure
-                elif (misses := misses + times) > most:  # which the first values of most columns show
+                elif (misses := misses + times) > most:  # the first values of most columns show this
                     break
             else:
                 return reading, measured

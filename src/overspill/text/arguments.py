@@ -10,7 +10,7 @@ from overspill.text import lenient_json
 
 
 def read_arguments(written: object) -> Any:
-    """Parses a model's JSON arguments; some models write nothing for none. Anything else stays a string, and gets an error."""
+    """Parses a model's JSON arguments. An empty string means none. Anything else stays a string, and gets an error later."""
     if not isinstance(written, str):
         return written
     try:

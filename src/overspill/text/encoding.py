@@ -18,12 +18,12 @@ _SURROGATE = regex("[\ud800-\udfff]")
 
 
 def encode(text: str) -> bytes:
-    """Encodes as UTF-8, including lone surrogates, to preserve everything a tool returned."""
+    """The text as UTF-8, including lone surrogates, to preserve everything a tool returned."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def decode(data: bytes) -> str:
-    """Returns exactly one character for each character of the view, which keeps positions valid."""
+    """The text of bytes, with exactly one character for each character as defined above, which keeps positions valid."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:

@@ -83,7 +83,7 @@ def shorten(text: str, limit: int) -> str:
 
 def one_line(text: str, limit: int = SUMMARY_CHARS) -> str:
     """Makes untrusted text safe inside one of our lines: no line ends, nothing invisible, at most `limit` characters."""
-    # Read only the beginning of a very long string. The rest would matter only if that were mostly white space.
+    # Read only the beginning of a very long string. More would matter only if that were mostly white space.
     flat = escape_invisible(" ".join(text[: 10 * limit].split()))
     return shorten(flat, limit) if len(text) <= 10 * limit else flat[: limit - 1] + ELLIPSIS
 

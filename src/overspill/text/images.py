@@ -22,7 +22,7 @@ class Image(Struct, frozen=True):
     media_type: str
     width: int
     height: int
-    """Like the width, 0 if the first bytes do not say."""
+    """The width and the height are 0 if the first bytes do not contain them."""
     data: bytes
 
     @property

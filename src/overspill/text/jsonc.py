@@ -135,7 +135,7 @@ def quote(value: str) -> str:
 
 
 def _number(digits: str) -> float:
-    """int() refuses thousands of digits, and no config file needs such a number exactly."""
+    """A number. A very long one becomes a float: int() refuses thousands of digits, and no config file needs them all."""
     return int(digits) if len(digits) < _MAX_INTEGER_DIGITS else float(digits)
 
 
@@ -166,7 +166,7 @@ def _layout(text: str, place: int) -> str:
 
 
 def _skip(text: str, at: int) -> int:
-    """Where spaces and comments end."""
+    """The position after spaces and comments."""
     found = _TRIVIA.match(text, at)
     assert found is not None
     return found.end()

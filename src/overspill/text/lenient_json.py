@@ -45,7 +45,7 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def parse(data: bytes, kind: type[T]) -> T | None:
-    """Returns None if the data does not have this type."""
+    """Parses data as this type; None if the data does not have it."""
     try:
         return msgspec.json.decode(data, type=kind)
     except UNREADABLE:

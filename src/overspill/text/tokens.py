@@ -73,7 +73,7 @@ def load(model: str | None = None) -> None:
 
 
 def count(text: str, model: str | None = None) -> Count:
-    """Exact up to 256 K characters if the model's vocabulary is known or no model is named. Estimates longer text by sampling."""
+    """The number of tokens: exact up to 256 K characters with a known vocabulary, or with no model named; otherwise estimated."""
     encoder, fits = _encoder(model)
     if encoder is None:
         return Count(-(-len(text) // CHARS_PER_TOKEN), True)
@@ -90,7 +90,7 @@ def bound(text: str) -> int:
 
 
 def has_more_than(text: str, limit: int) -> bool:
-    """Stops counting as soon as the answer is known."""
+    """Whether a text has more than `limit` tokens. Stops counting as soon as the answer is known."""
     if len(text) * 4 <= limit:  # a token has at least one byte, a character at most four
         return False
     encoder, _ = _encoder(None)

@@ -28,7 +28,7 @@ def mask_password(url: str) -> str:
     user, colon, _ = before.partition(":")
     is_path = ":" not in account and ("/" in account or separator == ":")
     known = (user + (f":{_HIDDEN}" if colon else "")) if scheme in _SHOWS_USER or is_path else _HIDDEN
-    if "=" in parameters:  # the "@" is in a parameter, or else the "?" is in the password
+    if "=" in parameters:  # either the "@" is in a parameter, or the "?" is in the password
         return f"{scheme}{separator}{known}?{_HIDDEN}"
     shown, question, query = (f"{known}@{place}" if at else _mask_port(rest)).partition("?")
     shown, number_sign, _ = shown.partition("#")
@@ -50,7 +50,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _mask_port(rest: str) -> str:
-    """Without a host, the password is where a port would be."""
+    """Masks a password in the place of a port, where it is if the URL has no host."""
     place = re.split(r"[/?#]", rest, maxsplit=1)[0]
     host, colon, port = place.rpartition(":")
     is_port = not colon or port.isdecimal() or not port or port.endswith("]")

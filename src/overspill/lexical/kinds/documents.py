@@ -21,7 +21,7 @@ _MAX_PASSAGE_BYTES = 1_000
 
 _MARKED = regex(rb"[^\w#]{0,8}(#{1,6})\s+\S")
 _MARKED_LINE = regex(rb" {0,3}(?:> ){0,3}(#{1,6})\s+\S")
-"""The same in plain text. A line indented further is a comment in an example."""
+"""A marked heading in plain text. A line indented further is a comment in an example."""
 _FENCE = regex(rb"[ \t]{0,12}(?:```|~~~)")
 _MAX_FENCED_BYTES = 16_384
 """A fence must be closed within this many bytes to count."""
@@ -202,7 +202,7 @@ def _is_html(sample: Sample) -> bool:
         return True
     if head.count(b"<") * _MAX_BYTES_PER_TAG <= len(head) or len(_TAG.findall(head)) * _MAX_BYTES_PER_TAG <= len(head):
         return False
-    # Otherwise the tags may be in comments, strings, messages and Markdown tables.
+    # Even many tags may be in comments, strings, messages and Markdown tables.
     others = (are_matches, has_definitions, are_messages)
     is_other = any(recognises(sample) for recognises in others) or any(map(is_rule, sample.lines))
     return head.lstrip().startswith(b"<") or not is_other

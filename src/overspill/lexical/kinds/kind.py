@@ -74,12 +74,12 @@ class Sample:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The same, but only the beginning of long ones."""
+        """Lines that are not blank, with only the beginning of long ones."""
         return [line[:_MAX_LINE_CHARS] for line in self.whole_lines]
 
     @cached_property
     def unfenced(self) -> list[str]:
-        """The same without the fenced examples of a manual in Markdown."""
+        """These lines without the fenced examples of a manual in Markdown."""
         if sum(_FENCE.match(line) is not None for line in self.lines) < _MIN_FENCES:
             return self.lines
         outside, is_inside = list[str](), False

@@ -47,7 +47,7 @@ def find_first(*patterns: Pattern[bytes]) -> Callable[[bytes], int]:
 
 
 def between_characters(text: Text, at: int) -> int:
-    """This position, or the start of the UTF-8 character that a cut here would split."""
+    """This position, or the start of the UTF-8 character that a cut at this position would split."""
     return next((place for place in range(at, at - _MAX_CHARACTER_BYTES, -1) if text[place] & 0xC0 != 0x80), at)
 
 

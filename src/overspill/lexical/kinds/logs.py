@@ -15,7 +15,7 @@ _MAX_RECORD_BYTES = 1_500
 
 _FRAME = regex(rb"\s+\S|\xe2\x94\x82|Caused by:|Traceback |During handling of|The above exception")
 _UNUSUAL_STARTS = frozenset(b" \t\r\n\f\v\xe2CTD" + FILLERS)
-"""The first bytes of such lines and of blank lines. Most events are single lines and need no closer look."""
+"""The first bytes of lines that continue an event, and of blank lines. Most events are single lines and need no closer look."""
 _EVENT_STAMP = regex(rb"\W{0,3}\d{2,4}[-/.:]\d{1,2}[-/.:]\d{1,4}|[A-Z][a-z]{2}\s+\d{1,2} \d\d:|\[\s*\d+\.\d+\]")
 _STAMP = regex(
     r"\W{0,3}(?:\[\s*+\d++\.\d++\]|\S{0,24}?\d{2,4}[-/.]\d{1,2}[-/.]\d{1,4}|\S{0,12}?\d{1,2}:\d{2}:\d{2}|[A-Z][a-z]{2}\s++\d{1,2}\s|\d{10,13}\b"

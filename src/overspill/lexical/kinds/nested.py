@@ -19,7 +19,7 @@ from overspill.text.regex import escape, regex
 _MAX_MEMBER_BYTES = 1_000
 """The longest record for a member that is not a container."""
 _PIECE_BYTES = 1 << 20
-"""Searching a longer run lets other threads run in between."""
+"""A longer run is searched in pieces, to let other threads run in between."""
 _MAX_RUN_BYTES = 700
 """Plain members are grouped up to this size."""
 _FILL = escape(FILLERS)
@@ -161,7 +161,7 @@ def _read_row(text: Text, tree: Tree, member: int) -> bytes:
 
 
 _NEXT_OBJECT = regex(rb"[}\]][^\S\n]*+\n(?:[^\n{}\[\]]{1,400}+\n)?+\s*+[{\[]")
-"""There may be a line of other text between them."""
+"""The end of an object and the beginning of the next, perhaps with a line of other text between them."""
 _ESCAPED_LETTER = b"\\u"
 
 

@@ -52,7 +52,7 @@ class Drafts:
         self._adjacent: dict[tuple[int, int], bool] = {}
 
     def write(self, additions: Sequence[Addition]) -> Draft:
-        """A later addition of a record replaces an earlier one."""
+        """The draft with these additions. A later addition of a record replaces an earlier one."""
         latest = {addition.record: addition.pieces for addition in additions}
         headers = [addition.header for addition in additions if addition.header]
         pieces = self._merge([*headers, *(piece for parts in latest.values() for piece in parts)])
@@ -97,7 +97,7 @@ class Drafts:
         return found
 
     def _count(self, pieces: list[Piece]) -> Shown:
-        """A record counts as shown even if only part of it is shown."""
+        """What these pieces show. A record counts as shown even if only part of it is."""
         outline = self._index.outline
         there = {
             record

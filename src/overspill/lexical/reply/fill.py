@@ -54,7 +54,7 @@ class Costs:
         return self._counted[span]
 
     def cost_spans(self, spans: list[Span]) -> float:
-        """Includes the marks between the spans."""
+        """The cost of spans, including the marks between them."""
         return sum(map(self.cost_span, spans)) + _ELLIPSIS_TOKENS * (len(spans) - 1)
 
     def cost_text(self, text: str) -> float:
@@ -135,7 +135,7 @@ class BudgetFill:
             rung *= _RUNG_RATIO
 
     def _fill(self, orders: list[Order], rung: float, *, brief: bool = False) -> None:
-        """If a record fits its step but not the rung, it waits for the next rung with everything after it."""
+        """Fills one rung. If a record fits its step but not the rung, it waits for the next rung with everything after it."""
         done = self._told if brief else self._whole
         for number, order in enumerate(orders):
             most = self._spent + self.steps[number].room(rung) - self._used[number]

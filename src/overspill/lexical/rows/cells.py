@@ -23,7 +23,7 @@ MOST_ROWS = 200_000
 _SAMPLED_ROWS = 50
 """How many rows to read to learn which fields they have. Not every row has all of them."""
 MAX_COLUMNS = 500
-"""The limit for JSON rows, which may have any number of different fields. Each row gets a cell for every column."""
+"""The most columns of JSON rows, which may have any number of different fields. Each row gets a cell for every column."""
 COMPARED_ROWS = 200
 """How many rows to read to learn what a column contains."""
 _MAX_REMEMBERED_ROWS = 5_000
@@ -120,7 +120,7 @@ def sample_columns(index: Index, table: Table, *records: int) -> list[list[str]]
 
 
 def fill_row(cells: list[str], columns: int) -> list[str]:
-    """Pads a row that is shorter than its header."""
+    """The cells of a row, padded if there are fewer than columns."""
     return cells if len(cells) >= columns else cells + [""] * (columns - len(cells))
 
 

@@ -44,7 +44,7 @@ class _Bounds(Struct, frozen=True):
     is_open: bool
     """Whether the bound itself is excluded."""
     words: list[str]
-    """The nearest first, up to the end of the clause."""
+    """The words around the bound, the nearest first, up to the end of the clause."""
     joined: list[str]
     """Pairs of adjacent words that may be one name: "home runs" is `homeruns`."""
 

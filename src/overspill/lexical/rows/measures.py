@@ -25,7 +25,7 @@ _SPAN = r"(?:up |about ){0,2}(?:(?:\d{1,15}(?:\.\d{1,15})?|an?) ?(?:ms|[smhdwy]|
 _BARE = regex(r"(?i)[\d. ]+m")
 _BEGINS = regex(r"\W{0,4}\d")
 _MAX_CELL_CHARS = 200
-"""The rest of a cell is ignored."""
+"""The characters of a cell to read; any after these are ignored."""
 _MAJORITY = 0.5
 DAYS_OF_MONTH, DAYS_OF_YEAR = 31, 372
 """A calendar with months of equal length orders dates just as well."""
@@ -49,7 +49,7 @@ def are_measures(cells: Sequence[str]) -> bool:
 
 
 def measure(cell: str, scale: Scale = "number") -> float | None:
-    """A number: days for a date, seconds for a duration."""
+    """The value of a cell as a number: days for a date, seconds for a duration. None if it is not a measure."""
     cell = cell[:_MAX_CELL_CHARS]
     if scale == "date":
         return _count_days(cell)

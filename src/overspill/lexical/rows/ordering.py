@@ -95,7 +95,7 @@ def find_ordered_rows(index: Index, query: Query, ranking: Ranking, among: Seque
 
 
 def _order_without_column(index: Index, tables: list[Table], asked: _OrderQuestion) -> Boost:
-    """For questions that name no column: orders by the sizes of a listing, by date, or by position."""
+    """The order for questions that name no column: by the sizes of a listing, by date, or by position."""
     rows = find_listed_rows(index, high=asked.high) if asked.most >= 0 else []
     if rows or asked.place < 0:
         return Boost(rows=rows, evidence=WEIGHTS.evidence_of_place if rows else 0.0, is_compared=True)
@@ -169,7 +169,7 @@ def _order_by_value(index: Index, table: Table, asked: _OrderQuestion, ranking: 
 
 
 def _choose_column(names: list[str], columns: list[list[str]], asked: _OrderQuestion) -> int | None:
-    """Prefers a column with measures, then one that suits the superlative, then any."""
+    """The column to order by: one with measures if possible, then one that suits the superlative, then any."""
     before, after = asked.words[: asked.most][::-1], asked.words[asked.most + 1 :]
     near = [*after[:_WORDS_AFTER_SUPERLATIVE], *before, *after[_WORDS_AFTER_SUPERLATIVE:]]
     named = find_column([name if are_measures(cells) else "" for name, cells in zip(names, columns, strict=True)], near)
@@ -183,7 +183,7 @@ def _choose_column(names: list[str], columns: list[list[str]], asked: _OrderQues
 
 
 def find_listed_rows(index: Index, *, high: bool) -> list[int]:
-    """Orders lines by the size that each begins with, as `du` and `wc` print them."""
+    """Lines ordered by the size that each begins with, as `du` and `wc` print them."""
     outline = index.outline
     lines = range(min(len(outline), MOST_ROWS) if _may_list(index) else 0)
     words = {record: render(index, outline.starts[record], outline.ends[record]).split(None, 1)[:1] for record in lines}

@@ -95,7 +95,7 @@ def _count_said(index: Index, query: Query, ranking: Ranking, rows: RowList, rec
 
 
 def _score(text: Text, ranking: Ranking, spots: list[tuple[int, int, int]], negative: frozenset[str]) -> float:
-    """The worth of the terms that occur in values of fields, by the share of the value that they make up."""
+    """The worth of the terms in values of fields. Terms count more, the more of a value they fill."""
     shares: dict[int, float] = {}
     values: dict[Span, dict[int, int]] = {}
     for start, end, term in spots:

@@ -31,7 +31,7 @@ _SHEET_SHARE, _SHEET_SHARE_IN_OTHER_WORDS = 0.1, 0.4
 _MAX_RECORDS = 5_000
 """A page with more records is not about one thing."""
 _PLAIN_FACT = WEIGHTS.least + WEIGHTS.row_step
-"""As a share of the best score: after everything that matches, because the question may use other words."""
+"""The score of a fact as a share of the best score: it comes after all matches, because the question may use other words."""
 _NUMBER = regex(r"\d")
 _TIME = regex(r"\b(?:1[4-9]|20)\d\d\b|\b\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b|\b\d{1,2}:\d\d\b|\d\s?[年月日년월일]")
 
