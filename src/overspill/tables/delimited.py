@@ -58,7 +58,7 @@ def split_row(row: str, mark: str) -> list[str]:
     if '"' not in row:
         return row.split(mark)
     cells = compile_cell(mark).findall(row + mark)
-    return [quoted.replace('""', '"') + rest for quoted, rest in cells[:-1]]  # the last match is the empty text after the added mark
+    return [quoted.replace('""', '"') + rest for quoted, rest in cells[:-1]]  # the last match is after the added mark
 
 
 def iterate_rows(
