@@ -137,7 +137,7 @@ class Kept(Struct, frozen=True, gc=False):
     blocks: tuple[int, ...] = ()
     """The byte offsets at which the second and later text blocks begin; empty for a single block."""
     missing: str = ""
-    """Empty when every byte is stored; otherwise what is not, and why."""
+    """Which bytes are not stored, and why; empty if every byte is stored."""
     is_plain: bool = False
     """Whether the whole output is known to be UTF-8 without NUL."""
     name_chars: int = handles.MIN_NAME_CHARS
@@ -196,12 +196,12 @@ class Reply(Struct, frozen=True, kw_only=True):
     content: list[Block]
     is_error: bool = False
     fits: bool = True
-    """False if the context does not even have room for this; you get it anyway."""
+    """Whether the context has room for this reply. You get it even if not."""
     kept: Kept | None = None
     job: JobInfo | None = None
     truncation: Truncation | None = None
     new: bool = True
-    """False when the tool keeps running in the background, and the model has nothing to work with yet."""
+    """Whether the model has something to work with. False while the tool keeps running in the background."""
     model: str | None = None
     original: Any = None
     """The tool's `Output.original`; None while the tool is still running."""

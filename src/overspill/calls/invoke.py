@@ -40,7 +40,7 @@ class StoredElsewhere(Struct, frozen=True):
     """Returned by a remote tool whose output stays where the worker has stored it."""
 
     kept: Kept | None
-    """None if it failed and left nothing else."""
+    """The stored output; None if the tool failed and left nothing but its error."""
     error: str = ""
 
 

@@ -155,7 +155,7 @@ def _limit_words(policy: Policy, share: float) -> int:
 
 
 async def _ask_engine(inquiry: Inquiry, max_tokens: int) -> Extraction | None:
-    """None if the engine may not answer or failed: the model then answers alone."""
+    """The engine's answer. None if the engine may not answer or failed: the model then answers alone."""
     if inquiry.engine is None or "builtin" not in inquiry.policy.fallback:
         return None
     policy = replace(inquiry.policy, max_tokens=max_tokens)

@@ -17,7 +17,7 @@ _TEMPLATE = regex(r"<\|(?:im_start|start_header_id)\|>[ \t]*+\w{0,20}+|<\|[\w-]{
 """What separates the turns of a chat. A model that writes it has gone past the end of its answer."""
 _PLACEHOLDER = regex(r"(?s)[\s.…]*|your answer in your own words\b.*|QUOTES:\s*> a line that matches, copied\b.*")
 _MAX_WRAPPERS_READ = 20
-"""Of many wrappers nested in each other, each is as long as all of them together, so reading them all would take too long."""
+"""A limit, because each of many nested wrappers may be as long as the whole text: reading them all would take too long."""
 
 
 def new_nonce() -> str:

@@ -277,7 +277,7 @@ class Gate:
         return kept, drafts[0].text
 
     def _store_blob(self, call: ToolCall, settings: Settings, data: bytes) -> SealedKept:
-        """Blocks. The caller must record the blob."""
+        """Store a blob. Blocks. The caller must record the blob."""
         collected = CollectedResult(partial(self.new_spool, settings), "binary")
         collected.spool.add(data)
         return self._seal(call, collected, "binary")

@@ -95,7 +95,7 @@ def _redact_block(redactor: Redactor, block: Block, texts: Iterator[str]) -> Blo
 def open_source(
     redaction: Redaction, call: ToolCall, collected: CollectedResult, size: Size, sha256: str
 ) -> tuple[OutputText, list[str]]:
-    """Blocks. A finished output as its reply shows it, and notes on secrets in it. `sha256`: if it is stored whole."""
+    """A finished output as its reply shows it, and notes on secrets in it. Blocks. `sha256`: set if it is stored whole."""
     spool, plain = collected.spool, collected.plain
     if not redaction.is_on:
         return OutputText(spool, size, plain), []

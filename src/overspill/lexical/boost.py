@@ -46,7 +46,7 @@ class Boost(Struct, frozen=True):
 
 
 Signal: TypeAlias = Callable[[Index, Query, Ranking], Boost | None]
-"""Returns None if neither the question nor the text calls for this signal."""
+"""Returns what a signal adds; None if neither the question nor the text calls for it."""
 
 
 def order_by_score(scores: dict[int, float]) -> Order:

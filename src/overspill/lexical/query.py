@@ -17,7 +17,7 @@ _QUOTED = regex(r"\"([^\"]{2,200})\"|“([^”]{2,200})”|`([^`]{2,200})`|(?<!\
 _TOKEN = regex(r"[^\W_][\w./:@#+~-]*[^\W_]|[^\W_]")
 _IDENTIFIER = regex(r"\D*+\d.*[./_:@+-]|[^._/:@+-]*+[._/:@+-].*\d|.*(?:[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|_|\w/\w|\w\.\w|::)")
 _MIN_NAME_CHARS = 3
-"""The shortest last part of `module.function_name` to look for by itself: its definition lacks the rest."""
+"""The shortest last part of `module.function_name` to look for by itself: its definition lacks the other parts."""
 _CONTRACTED = regex(r"(?i)\b(?:[a-z]{2,6}n['’]t)\b")
 """`isn't`, `won't`: contractions, whose halves would be different words."""
 _HIDDEN = regex(r"(?s)<!--.*?(?:-->|\Z)")

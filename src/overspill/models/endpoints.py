@@ -49,7 +49,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     kind: ProviderKind
     base_url: str = ""
-    """Empty for the provider's own address."""
+    """The base URL; empty for the provider's own address."""
     api_key: str = ""
     headers: Mapping[str, str] = {}
     timeout: float = DEFAULT_TIMEOUT
@@ -77,7 +77,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 class _Known(Struct, frozen=True):
     kind: ProviderKind
     base_url: str = ""
-    """Empty for the address of the kind."""
+    """The base URL; empty for the default address of the kind."""
     keys: tuple[str, ...] = ()
     """Environment variables that may hold the key; the first that is set counts. Empty if no key is needed."""
 

@@ -57,7 +57,7 @@ class View:
         for place in checkpoints:
             if (
                 place[0] > self.bytes or place[0] - self._marks[-1].byte > _MAX_MARK_GAP_BYTES
-            ):  # the rest is scanned block by block
+            ):  # blocks after the last checkpoint are scanned one by one
                 break
             self._marks.append(Mark(*place))
         self._growing = Lock()

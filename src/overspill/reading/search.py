@@ -76,7 +76,7 @@ Pattern: TypeAlias = LinePattern | Literal
 
 
 def compile_pattern(pattern: str, *, ignore_case: bool, literal: bool) -> Pattern:
-    """Raises BadRequest for patterns that RE2 refuses or that can never match within a line."""
+    """Compile a model's pattern. Raises BadRequest if RE2 refuses it or it can never match within a line."""
     checked = pattern if literal else _EXCLUDING_CLASS.sub("", pattern)
     if re.search(r"[\r\n]", checked) if literal else _LINE_END_OR_TEXT_EDGE.search(checked):
         raise BadRequest(_ACROSS_LINES)

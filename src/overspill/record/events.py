@@ -44,7 +44,7 @@ class RecordedReply(Struct, frozen=True, omit_defaults=True):
     id: str
     start: int
     size: int
-    """In bytes, as UTF-8."""
+    """The size of the text in bytes of UTF-8."""
     others: int = 0
     """Blocks that are not text, such as images, which are not recorded."""
 

@@ -97,7 +97,7 @@ class Ledger:
             tell(self._observers, self.session, event)
 
     def flush(self) -> None:
-        """Write the waiting events. Blocks as long as the store does, but does not block recording meanwhile."""
+        """Write the waiting events. Blocks as long as the store does, but other threads can still record events."""
         with self._writing:
             with self._mutex:
                 if not self._waiting or self._in_flight:  # the latter if the write itself records something

@@ -26,7 +26,7 @@ _MIN_REFITTED_BYTES = 256  # with less room, dropping snippets is just as good
 _SNIPPETS_OMITTED = "More snippets match than fit. Ask for less at a time, or read around a byte span with slice."
 
 Refit: TypeAlias = Callable[[Extraction, int], Extraction]
-"""Returns the same result with at most that many bytes of the engine's passages. Blocks."""
+"""Takes a result and a number of bytes, and returns the result with at most that much of the engine's passages. Blocks."""
 
 
 def format_abstract(

@@ -252,7 +252,7 @@ class SessionGroup:
         return not label.live or self.is_shared
 
     def _open(self, labels: Iterable[ShelfLabel]) -> Iterator[tuple[Shelf, bool]]:
-        """Open shelves for reading, and say whether they are live. Skips a session that is removed meanwhile."""
+        """Open shelves for reading, and say whether they are live. Skips sessions that have just been removed."""
         for label in labels:
             if self._has(label):
                 with suppress(HandleError, StoreError):

@@ -75,7 +75,7 @@ class RetrievalTools(Struct, eq=False):
 
     @contextmanager
     def in_turn(self, model: str | None) -> Generator[None]:
-        """Calls made inside this context extract with this model, even if other turns run meanwhile."""
+        """Calls made inside this context extract with this model, even if other turns run at the same time."""
         self._latest_model = model
         before = _turn.set((self, model))
         try:

@@ -18,7 +18,7 @@ _LIMITS = {"min_length": "minLength", "ge": "minimum"}
 
 @cache
 def describe_arguments(arguments: type[Struct]) -> dict[str, Any]:
-    """The schema of a class. Cached, because reading the class's hints takes longer than the rest of a call: do not change it."""
+    """The schema of a class. Do not change it: it is cached, because reading the class's hints takes long."""
     required = [field.encode_name for field in fields(arguments) if field.required]
     closed = {"additionalProperties": False} if arguments.__struct_config__.forbid_unknown_fields else {}
     return {"type": "object", **closed, "required": required, "properties": _properties(arguments)}

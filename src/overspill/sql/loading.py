@@ -160,7 +160,7 @@ def _describe(connection: Any, table: str) -> tuple[SqlColumn, ...]:
 
 def _fill_table(connection: Any, found: TableSource, target: str, source: str) -> tuple[int, list[str]]:
     """Copies rows to the target. Returns their number and notes on columns. The temporary table has all or the first rows.
-    Raises an error if the others differ from these."""
+    Raises an error if further rows differ from these."""
     is_checked = source != _TEMPORARY
     columns = [(each.name, each.type) for each in _describe(connection, _TEMPORARY) if each.name not in found.hidden]
     texts = sum(kind == "VARCHAR" for _, kind in columns)

@@ -58,7 +58,7 @@ class Refused(Exception):
 
 
 def check_statement(connection: Any, sql: str, tables: Collection[str]) -> None:
-    """Raises Refused if the statement may not run. `tables` are those it may read."""
+    """Raises Refused if the statement may not run. `tables` are the tables that it may read."""
     nodes = list(_walk(_parse(connection, sql)))
     named = {entry["key"].lower() for node in nodes if "cte_map" in node for entry in node["cte_map"]["map"]}
     if named:  # where a WITH clause's table is out of scope, DuckDB would use its own view of that name

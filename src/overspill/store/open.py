@@ -103,7 +103,7 @@ STORES: Mapping[str, Callable[[str, int], Store]] = {
     "gs": _open_objects,
     "az": _open_objects,
 }
-"""By URL scheme: a function that makes a store from a URL and the number of bytes that one run may write."""
+"""For each URL scheme, a function that makes a store from a URL and the number of bytes that one run may write."""
 
 
 def is_on_server(url: str) -> bool:

@@ -102,7 +102,7 @@ class KeepGuard:
         self._membership = Lock()
 
     def apply(self, limits: KeepLimits, family: str | None = None) -> None:
-        """Remove what is over the limits, and recount. Bytes granted meanwhile may count twice for now, but always count."""
+        """Remove what is over the limits, and recount. Bytes granted during this may count twice for now, but always count."""
         started = time.monotonic()
         with self._counting:
             before = self._granted.copy()

@@ -111,7 +111,7 @@ class BaseShelf:
 
 
 class OutputWriter:
-    """Counts against the quota, and adds parts to one output. A cancelled job may be discarded while a worker still appends."""
+    """Writes one output in parts, within the quota. The output of a cancelled job may be discarded during an append."""
 
     def __init__(self, shelf: BaseShelf, id: str, parts: OutputParts) -> None:
         self._shelf, self._session, self._id, self._parts = shelf, shelf.session, id, parts

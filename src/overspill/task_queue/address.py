@@ -12,14 +12,14 @@ from overspill.text.urls import is_loopback, mask_password
 
 class QueueAddress(Struct, frozen=True):
     url: str
-    """In the form that the engine expects, with the password."""
+    """The URL in the form that the engine expects, with the password."""
     name: str
     shown: str
-    """Without the password."""
+    """The URL without the password, to show."""
 
 
 def parse_address(url: str, *, insecure: bool = False) -> QueueAddress:
-    """Raises SettingsError if it is not the URL of a queue, or not safe to use over a network."""
+    """Parse the URL of a queue. Raises SettingsError if it is not one, or not safe to use over a network."""
     shown = mask_password(url)
     try:
         parts = urlsplit(url)

@@ -41,7 +41,7 @@ _MAX_CHARS_PER_TOKEN = 16
 
 
 def make_json_card(read: Read, sample: OutputSample, layout: Layout) -> Card | None:
-    """Returns None if the text is not JSON or only begins like it."""
+    """The card of a JSON text; None if the text is not JSON or only begins like it."""
     size = sample.size
     if size.bytes <= _MAX_PARSED_BYTES:
         part = OutputSample((Window(0, read(0, size.bytes)),), size) if size.bytes > MAX_WHOLE_BYTES else sample
@@ -103,7 +103,7 @@ def read_json_tables(held: HeldJson, total: int) -> list[ReadTable]:
 
 
 def _outline(held: HeldJson, part: OutputSample) -> Card | None:
-    """Returns None if the text has no structure."""
+    """A card with an outline of JSON; None if the text has no structure."""
     found = [Raw(document) for document in held.documents]
     # Open it only once, for all levels.
     levels = outline_levels([open_raw(found[0])] if len(found) == 1 else found, DETAIL_LEVELS[::-1])

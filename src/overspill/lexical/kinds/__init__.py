@@ -15,7 +15,7 @@ from overspill.text.regex import regex
 _BY_BEGINNING = NDJSON, JSON, HTML, XML, HISTORY, DIFF
 _BY_LINES = ACCESS_LOG, LISTING, COLUMNS, CSV, MINUTES, TURNS, TAGGED, MESSAGES, LOG, MATCHES, DESCRIPTION, CODE, PROSE
 KINDS: tuple[Kind, ...] = (*_BY_BEGINNING, *_BY_LINES)
-"""In the order in which they are tried, the most certain first."""
+"""All kinds of text in the order in which they are tried, the most certain first."""
 LINES = LOG
 """Read line by line: the fallback for text that defines nothing and has few sentences."""
 _CLAUSE_END = regex(r"[a-z)\"'][.,;:]\s*+$")

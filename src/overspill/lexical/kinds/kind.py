@@ -1,4 +1,4 @@
-"""Kinds of text: how each is recognised, read and cut, and what the rest of the engine must know of it."""
+"""Kinds of text: how each is recognised, read and cut, and what the other parts of the engine must know of it."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class Tree:
 
 
 def json_tree(text: Text, start: int, end: int) -> Tree:
-    """Uses a pattern that skips strings without escapes, which takes a third of the time."""
+    """The containers in a JSON text. A pattern that skips strings without escapes saves two thirds of the time."""
     tree = Tree()
     plain = pieces.find(text, b"\\", start, end) < 0
     node = _containers(tree, text, start, end) if plain else _containers_and_texts(tree, text, start, end)

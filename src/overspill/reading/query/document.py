@@ -94,7 +94,7 @@ def open_raw(value: Value) -> Value:
 
 
 def parse_embedded(text: str) -> Value:
-    """The JSON object or array that a string contains; otherwise the string itself."""
+    """The JSON object or array that a string contains, or the string itself if it contains none."""
     if not text.lstrip().startswith(("{", "[", '"')):
         return text
     try:

@@ -42,7 +42,7 @@ _PYTHON_TYPES: dict[str, str] = functions.TYPES_MAP
 
 
 class Expression:
-    """Raises BadRequest if the expression is not JMESPath or does not apply to a value."""
+    """A JMESPath expression. Raises BadRequest if it is not valid or does not apply to a value."""
 
     def __init__(self, spelling: str) -> None:
         try:

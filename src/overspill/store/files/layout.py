@@ -180,7 +180,7 @@ def is_run(name: str) -> bool:
 
 
 def list_runs(root: Directory, known: Container[str] = ()) -> list[str]:
-    """Only the runs of this user: a shared /tmp has others. Does not check those that are `known`."""
+    """The runs of this user, because a shared /tmp has those of others too. Does not check runs that are `known`."""
     return [name for name in os.listdir(root.fd) if name in known or (is_run(name) and is_ours(root, name))]
 
 
@@ -190,7 +190,7 @@ def list_sessions(run: Directory) -> list[str]:
 
 
 def has_session(run: Directory, session: str) -> bool:
-    """Check for one session without listing the others."""
+    """Whether a run has this session. Does not list all of its sessions."""
     return is_ours(run, session_directory(session))
 
 

@@ -35,7 +35,7 @@ class FileParts(OutputParts):
 
     def complete(self) -> None:
         with explain_failures(f"complete {self._handle}"):
-            # Only kept outputs must survive this process and a power failure. For the others, waiting gains nothing.
+            # Only kept outputs must survive this process and a power failure. Other outputs need not wait for the disk.
             if self._durable:
                 os.fsync(self._fd)
             os.rename(self._id + PART, self._id, src_dir_fd=self._directory.fd, dst_dir_fd=self._directory.fd)

@@ -58,7 +58,7 @@ class StoreRun:
 
     @property
     def usable(self) -> bool:
-        """False after it has ended, in a forked child, and if its directory was removed."""
+        """Whether this run can be used: not after it has ended, in a forked child, or if its directory was removed."""
         return not self._over and not self._lock.inherited and os.fstat(self._directory.fd).st_nlink > 0
 
     def has_session(self, session: str) -> bool:
@@ -99,7 +99,7 @@ class StoreRun:
         return shelf
 
     def _forget_shelf(self, shelf: LiveFileShelf) -> None:
-        """Called with the mutex held."""
+        """Forget a closed shelf, remove it unless it is kept, and end the run if it is idle. Called with the mutex held."""
         self._shelves.discard(shelf)
         self.guard.leave(shelf.session)
         if shelf.retention == "session":
@@ -237,7 +237,7 @@ class NamedOpening:
         return shelf
 
     def _reopen(self, place: Place) -> LiveFileShelf | None:
-        """None if that place does not hold a kept session of that name. Raises NameInUse while another process has it."""
+        """Reopen the kept session of the name in that place; None if it is not there. Raises NameInUse while others hold it."""
         try:
             with ExitStack() as undo:
                 directory = undo.enter_context(place.open(self._root))

@@ -53,7 +53,7 @@ class Journal:
                 raise to_store_error(f"write to {self._path}", error) from error
             if written < len(line):
                 self._mark(_MODE_IF_LINES_ARE_MISSING)
-                # Readers would otherwise see its complete lines, and again when the caller retries the write.
+                # If this stayed, readers would see its complete lines twice once the caller retries the write.
                 with suppress(OSError):
                     os.ftruncate(self._fd, self._end)
                 raise StoreFull(f"Could not write to {self._path}: the disk is full. Free space or set another storeDir.")
@@ -132,7 +132,7 @@ class FileShelf(BaseShelf):
         with explain_failures(f"read {self.directory.path / JOURNAL}"), open(self.directory.open_file(JOURNAL), "rb") as file:
             file.seek(start)
             for line in file:
-                # Not `continue`: the rest of the line, which its writer may add meanwhile, would look like another line.
+                # Not `continue`: the end of the line, which its writer may add at any moment, would look like another line.
                 if not line.endswith(b"\n"):
                     return
                 yield line

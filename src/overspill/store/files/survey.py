@@ -41,7 +41,7 @@ class FoundSession(Struct, frozen=True):
 
 class ShelfIndex:
     """Remembers where the sessions of a root are and how their journals begin. Neither changes as long as a session exists, so
-    only new sessions, and those of live runs, cost anything. A session that it finds may have been removed meanwhile."""
+    only new sessions, and those of live runs, cost anything. A session that it finds may have been removed since."""
 
     def __init__(self) -> None:
         self._runs: dict[str, dict[str, FoundSession]] = {}
@@ -82,12 +82,12 @@ class ShelfIndex:
             return self._known, refusals
 
     def _read_run(self, run: Directory, refusals: list[StoreError]) -> dict[str, FoundSession]:
-        is_live = lock.is_held(run)  # before it is listed: what ends meanwhile may have begun a session before
+        is_live = lock.is_held(run)  # checked before listing: a run that ends in between may have begun a session
         refused = len(refusals)
         found: dict[str, FoundSession] = {}
         for session in layout.list_sessions(run):
             place, known = Place(run.path.name, session), self._known.get(session)
-            if known is not None and known.place == place and known.opening.t:  # otherwise it had no first line yet
+            if known is not None and known.place == place and known.opening.t:  # without a time, it had no first line yet
                 found[session] = known
                 continue
             with _collect_refusals(refusals), run.open_directory(layout.session_directory(session)) as directory:
@@ -100,7 +100,7 @@ class ShelfIndex:
     def list_labels(
         self, root: Directory, family: str = "", after: str = "", most: int | None = None
     ) -> tuple[list[tuple[Place, ShelfLabel]], list[StoreError]]:
-        """Labels in order of their sessions, and why others cannot be trusted. Skips sessions that are removed meanwhile."""
+        """Labels in order of their sessions, and why others cannot be trusted. Skips sessions that have just been removed."""
         found, refusals = self.survey(root)
         labels: list[tuple[Place, ShelfLabel]] = []
         for each in self._families.get(family, []) if family else found.values():
@@ -112,7 +112,7 @@ class ShelfIndex:
         return labels, refusals
 
     def visit(self, root: Directory) -> Iterator[tuple[FoundSession, Directory]]:
-        """Every session that can be trusted, with its open directory. Skips sessions that are removed meanwhile."""
+        """Every session that can be trusted, with its open directory. Skips sessions that have just been removed."""
         for each in self.survey(root)[0].values():
             with _collect_refusals([]), each.place.open(root) as directory:
                 yield each, directory
@@ -204,7 +204,7 @@ class KeptFiles:
         self.bytes[family] += size
 
     def remove(self, item: KeptItem) -> bool:
-        """Removes an output in one step: a process that dies here leaves all of it or nothing. False if it was read meanwhile."""
+        """Removes an output in one step: a process that dies here leaves all of it or nothing. False if it has just been read."""
         place = self._places[item.session]
         if not item.id:
             return remove_place(self._root, place, unused_since=item.used)
@@ -221,7 +221,7 @@ class KeptFiles:
                 gone = quota.outputs(session)
                 with suppress(FileNotFoundError), place.open(self._root) as directory:
                     # Check the final name twice, because an output may be completed after the first check. A list of
-                    # files would not do: it may lack a file that is renamed meanwhile.
+                    # files would not do: it may lack a file that is renamed during the listing.
                     gone = {id for id in gone if not any(layout.find(directory, each) for each in (id, id + PART, id))}
                 for id in gone:
                     quota.release(session, id)
@@ -260,7 +260,7 @@ def remove_place(root: Directory, place: Place, *, unused_since: float | None = 
 
 
 def clear_dead_run(root: Directory, name: str) -> None:
-    """Does nothing while the run is alive."""
+    """Clear a run whose process has died. Does nothing while the run is alive."""
     with suppress(OSError, StoreError), root.open_directory(name) as run, lock.hold_if_free(run) as is_held:
         if is_held:
             clear_run(root, run)

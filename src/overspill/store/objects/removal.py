@@ -91,7 +91,7 @@ class KeptObjects:
 
     def __init__(self, bucket: Bucket, names: Names, run: BucketLease) -> None:
         self._bucket, self._names, self._run = bucket, names, run
-        # List the openings first: a session that is not kept, and begins or ends meanwhile, is then in neither list or in both.
+        # List the openings first: a session that is not kept, and begins or ends during this, is then in neither list or in both.
         openings = list(bucket.list("openings/"))
         temporary = {item.key.rpartition("/")[2] for item in bucket.list("temporary/")}
         kept = {item.key.rpartition("/")[2] for item in openings} - temporary

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class _Connection(psycopg.Connection[Row]):
-    """Otherwise, a server that accepted a query and then stays silent would block us for as long as the machine runs."""
+    """A connection with a limit on waiting: a server that accepts a query and then stays silent would block us forever."""
 
     answer_seconds = ANSWER_SECONDS
 
@@ -166,7 +166,7 @@ class Database:
 def _close_all(connections: list[_Connection], pid: int) -> None:
     while connections:
         connection = connections.pop()
-        if pid == os.getpid():  # otherwise, closing it would end it for the parent too
+        if pid == os.getpid():  # in a forked child, closing it would end it for the parent too
             connection.close()
 
 
@@ -210,7 +210,7 @@ def _read_url(url: str, answer_seconds: float) -> dict[str, Any]:
     try:
         given = conninfo.conninfo_to_dict(url)
         account = url.partition("?")[0].partition("://")[2].rpartition("@")[0]
-        if ":" in account and not {*"@/"}.isdisjoint(account):  # the library would mistake the rest of a password for a host
+        if ":" in account and not {*"@/"}.isdisjoint(account):  # the library would mistake part of a password for a host
             raise ValueError
     except (psycopg.Error, ValueError, UnicodeError):  # the library's message quotes the URL, with its password
         raise SettingsError(

@@ -38,7 +38,7 @@ class Lease:
 
     @property
     def is_usable(self) -> bool:
-        """False after it has ended, in a forked child, and if others considered the process dead."""
+        """Whether the lease can be used: not after it has ended, in a forked child, or if others considered the process dead."""
         return not self._is_over and self._pid == os.getpid()
 
     def start_renewing(self) -> None:
@@ -176,7 +176,7 @@ class SharedStore(Generic[R, S]):
                     last.callback(shelf.close)
 
     def _end_run(self, run: R) -> None:
-        if run.is_usable:  # otherwise, in a forked child, it is the parent's
+        if run.is_usable:  # in a forked child, the run belongs to the parent
             run.end()
             with suppress(StoreError):
                 self._finish_run(run)
