@@ -293,7 +293,7 @@ async def test_the_list_of_tools_is_whole_and_free_of_nonsense():
     async with up(script("raw", "paged")) as server:
         assert [each["name"] for each in await server.list_tools()] == ["tool", "toola", "toolb"]
     async with up(script("raw", "nonsense")) as server:
-        assert await server.list_tools() == [{"name": "good", "inputSchema": {"type": "object"}}]
+        assert await server.list_tools() == [{"name": "good", "extra": 1, "inputSchema": {"type": "object"}}]
     async with up(script("raw", tools=("other",))) as server:
         assert await server.list_tools() == []
     async with up(script("raw", "toolless")) as server:

@@ -61,7 +61,7 @@ class Server:
     ) -> None:
         self.config = config
         self.name = config.name
-        self.problem, self.needs_login = "", False
+        self.problem, self.needs_login, self.starts = "", False, 0
         self._environ = environ
         self._logins = LoginStore(environ, config.login_owner)
         self._client = client or ClientIdentity()
@@ -248,6 +248,7 @@ class Server:
 
     async def _run_once(self) -> anyio.Event:
         """Run until idleness stops the server. The event is set when it must start again. Raises if it ends in any other way."""
+        self.starts += 1
         with anyio.CancelScope(deadline=anyio.current_time() + _START_SECONDS) as starting:
             async with open_connection(self.config, self._environ, self._client, self._peer, self.log) as connection:
                 await connection.shake_hands()
