@@ -8,7 +8,6 @@ from typing import Any, TypeAlias, cast
 import anyio
 import mcp_types
 from mcp.shared.message import SessionMessage
-from pydantic import ValidationError
 
 from overspill.text.lenient_json import dumps, loads, loads_last
 from overspill.text.regex import regex
@@ -166,12 +165,24 @@ def encode(message: mcp_types.JSONRPCMessage) -> bytes:
 
 def _build_message(raw: Any) -> mcp_types.JSONRPCMessage | None:
     """Check the fields of the message, but not the payload, which may be large and passes unchanged."""
-    fields = cast("Raw", raw) if isinstance(raw, dict) else {}
-    if "error" in fields and "method" not in fields:
-        fields.setdefault("id", None)  # some servers leave it out
-    try:
-        message = mcp_types.jsonrpc_message_adapter.validate_python(raw, strict=True)
-    except ValidationError:
+    fields = cast("Raw", raw)
+    if not isinstance(raw, dict) or fields.get("jsonrpc") != "2.0":
         return None
-    # For the SDK, a request with an unreadable id is a notification.
-    return None if isinstance(message, mcp_types.JSONRPCNotification) and "id" in fields else message
+    id, method = fields.get("id"), fields.get("method")
+    known_id = isinstance(id, str) or (isinstance(id, int) and not isinstance(id, bool))
+    if isinstance(method, str):
+        if "params" in fields and not isinstance(fields["params"], dict):
+            return None
+        given: dict[str, Any] = {"params": fields["params"]} if "params" in fields else {}
+        if "id" not in fields:
+            return mcp_types.JSONRPCNotification(jsonrpc="2.0", method=method, **given)  # faster than `model_construct`
+        return mcp_types.JSONRPCRequest.model_construct(jsonrpc="2.0", id=id, method=method, **given) if known_id else None
+    if known_id and isinstance(fields.get("result"), dict):
+        return mcp_types.JSONRPCResponse.model_construct(jsonrpc="2.0", id=id, result=fields["result"])
+    match fields.get("error"):
+        case {"code": int(code), "message": str(words)} as error if known_id or id is None:
+            extra: dict[str, Any] = {"data": error["data"]} if "data" in error else {}
+            data = mcp_types.ErrorData.model_construct(code=code, message=words, **extra)
+            return mcp_types.JSONRPCError.model_construct(jsonrpc="2.0", id=id, error=data)
+        case _:
+            return None
