@@ -41,8 +41,6 @@ def test_a_server_that_dies_is_restarted_and_its_client_continues(tmp_path: Path
         for id in (waiting, ending):
             assert wire.answer(id)["result"] == {"content": [{"type": "text", "text": words}], "isError": True}
         assert "line 5:" in wire.text("get_artifact", {"id": kept, "lines": "5-5"})
-        for method in CHANGES:
-            wire.told(method, start)
         assert "say" in wire.names()
         wire.call("log", {"level": "error", "data": "again"})
         assert wire.told("notifications/message", start)["params"]["data"] == "again"
@@ -58,8 +56,6 @@ def test_a_restarted_server_may_refuse_what_it_accepted_before(tmp_path: Path) -
         wire.hello()
         assert wire.request("logging/setLevel", {"level": "loud"})["error"]["code"] == -32602
         wire.call("end")
-        start = wire.mark
-        wire.told("notifications/tools/list_changed", start)
         assert wire.text("lines", {"count": 1}) == "line 1: the quick brown fox\n"
 
 

@@ -124,7 +124,8 @@ def prepare_proxy(given: Mapping[str, Any], around: Surroundings) -> Prepared:
         tools_always=given["tools"] == "always",
         dry_run=given["dry_run"],
         list_outputs=given["list_outputs"],
-        lists_folder=os.path.join(lasting_store(), "lists"),
+        # A server may list other tools for each user of an address.
+        lists_folder="" if given["address"] else os.path.join(lasting_store(), "lists"),
         shared_family=family,
         offers_own_tools=not family,
         grace_seconds=given["grace"],

@@ -10,7 +10,7 @@ from overspill.text.regex import regex
 
 MAY_BEGIN_BARRED = regex(rb"\||\+[-=]|-\[ |\xe2[\x94\x95]")
 _RECORD = regex(r"-\[ RECORD \d{1,12} \][-+]*+\s*+$")
-MARKDOWN_RULE = regex(r"\s*+\|?(?:\s*+:?-++:?\s*+\|)++")
+MARKDOWN_RULE = regex(r"(?<![\s|:-])\s*+\|?(?:\s*+:?-++:?\s*+\|)++")
 DRAWN = b" \t\r\n+=-|:"
 """The characters of lines drawn between rows, in plain text."""
 _BAR = regex(r"(?<!\\)\||[│┃║]")

@@ -308,7 +308,7 @@ async def test_a_killed_keeper_leaves_what_was_stored(shell: Shell):
     id = shell.leave("sh", "-c", f"echo one; echo $PPID; read _ < {go}")
     keeper = int(shell.get(id).splitlines()[1])
     os.kill(keeper, signal.SIGKILL)
-    await until(lambda: b"interrupted" in shell.run("get", id).stdout)
+    await until(lambda: b"Interrupted" in shell.run("get", id).stdout)
     assert shell.get(id).startswith("one\n")
 
 

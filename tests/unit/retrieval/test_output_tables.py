@@ -18,7 +18,7 @@ from overspill.errors import BadRequest
 from overspill.testing import SlowTool
 from overspill.wording import retrieval as wording
 
-pytestmark = [pytest.mark.anyio, needs("duckdb", "sql"), pytest.mark.usefixtures("forked_workers")]
+pytestmark = [pytest.mark.anyio, needs("duckdb", "sql")]
 
 ORDERS = json.dumps({"data": [{"id": n, "user": n % 3, "total": n * 1.5} for n in range(300)]})
 USERS = "id,name\n0,Ann\n1,Ben\n2,Eve\n"
