@@ -199,7 +199,9 @@ async def find_shown(case: Case) -> list[tuple[str, str]]:
     windows = list_windows(case)
     answers = {way: text.replace(WORDS, " ").replace("none\n", " ") for way, text in (await read_everything(case)).items()}
     # A reply may quote the pattern that was asked for, which the asker knew.
-    shown = [(way, each) for way, text in answers.items() for each in windows if each in text and each not in way + json.dumps(way)]
+    shown = [
+        (way, each) for way, text in answers.items() for each in windows if each in text and each not in way + json.dumps(way)
+    ]
     if not shown:
         return []
     # A value may have words in it that are also ours, such as "string" in a card: they are there with any other value, too.
