@@ -327,6 +327,7 @@ def test_what_must_not_outlive_its_process_or_lies_in_the_clients_folder_stays_o
         (b"", "it closed its connection"),
         (b"Z\0\0\0\0", "it sent something else"),
         (b"H\xff\xff\xff\xff", "what it sends is too large"),
+        (b"H\0\0\0\x04\xff\xff\xff\xff", "its greeting cannot be read"),
         pytest.param(b"H\0\0", "it sent nothing whole within 10 s", marks=pytest.mark.slow),
     ],
 )

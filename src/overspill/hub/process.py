@@ -108,7 +108,7 @@ class Hub:
             elif frame is not None and frame[0] == frames.HELLO:
                 await self._let_in(link, pid, frame[1], has_same_rights=rights == self._rights)
         except (OSError, ValueError):
-            pass  # the front is gone, or its hello cannot be read
+            pass  # the front is gone, or sends what is no frame
         finally:
             link.close()
 
@@ -124,13 +124,20 @@ class Hub:
             why = f"it sent nothing whole within {_HELLO_SECONDS:g} s"
         except ValueError:
             why = "what it sends is too large"
+        self._note_ungreeted(pid, why)
+        return None
+
+    def _note_ungreeted(self, pid: int, why: str) -> None:
         self._ungreeted += 1
         if self._ungreeted <= _MAX_UNGREETED_LINES:
             os.write(2, f"overspill: process {pid} connected without a greeting: {why}\n".encode())
-        return None
 
     async def _let_in(self, link: FrontLink, pid: int, hello: bytes, *, has_same_rights: bool) -> None:
-        version, folder, words, variables = frames.unpack_hello(hello)
+        try:
+            version, folder, words, variables = frames.unpack_hello(hello)
+        except ValueError:
+            self._note_ungreeted(pid, "its greeting cannot be read")
+            return
         environ = {name: value for name, _, value in (each.partition("=") for each in variables)}
         problem = self._find_problem(version, environ) if has_same_rights else "the hub has other rights or limits"
         if problem:
