@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -91,6 +92,14 @@ def test_a_client_has_the_lists_before_the_server_has_started(era: str, tmp_path
         assert changes(wire) == []
 
 
+@pytest.mark.parametrize("where", ["redact.stored=on", "servers.every.redactStored=on"])
+def test_lists_are_not_written_where_secrets_may_not_be(where: str, server: SlowServer):
+    with server.client(f"--set={where}") as wire:
+        wire.hello()
+        assert wire.names()[:2] == ["one", "two"]
+    assert server.files == []
+
+
 def test_the_client_learns_once_that_the_real_list_differs(server: SlowServer):
     see_once(server)
     server.say("one", "three")
@@ -120,6 +129,22 @@ def test_entries_in_another_order_are_the_same_list(server: SlowServer):
         server.release()
         wire.call("one")
         assert changes(wire) == []
+
+
+@pytest.mark.parametrize("listed", [("one", "two"), ("one", "three")])
+def test_a_list_that_differs_after_a_crash_is_announced_once(listed: tuple[str, str], server: SlowServer):
+    with server.client() as wire:
+        wire.hello()
+        assert wire.names()[:2] == ["one", "two"]
+        server.say(*listed)
+        os.kill(server.starts[0], signal.SIGKILL)
+        wire.call("one")  # which may be the one that learns of it
+        assert wire.text("one") == "called one"
+        if listed[1] == "three":
+            wire.told("notifications/tools/list_changed")
+        assert wire.names()[:2] == list(listed)
+        wire.call("one")
+        assert changes(wire) == ["notifications/tools/list_changed"] * (listed[1] == "three")
 
 
 def test_a_server_that_rests_is_not_started_for_a_list(server: SlowServer):

@@ -98,8 +98,11 @@ def prepare_proxy(given: Mapping[str, Any], around: Surroundings) -> Prepared:
     settings = load(assigned).settings
     group: str | None = given["group"]
     family = family_of(group, find_project(group, around.environ, around.folder)) if group else ""
-    if family and _hides_secrets(settings):  # other processes of the family do not know the secrets of this environment
+    if family and "on" in _redactions(
+        settings, "shown"
+    ):  # other processes of the family do not know the secrets of this environment
         settings = load([*assigned, "redact.stored=on"]).settings
+    stores_no_secret = "on" in _redactions(settings, "stored")
     log: Callable[[str], None] = (lambda _: None) if given["quiet"] or is_quiet() else inform
     environ = {
         name: value for name, value in around.environ.items() if not name.startswith(_OWN_PREFIX) and name not in given["tokens"]
@@ -124,8 +127,8 @@ def prepare_proxy(given: Mapping[str, Any], around: Surroundings) -> Prepared:
         tools_always=given["tools"] == "always",
         dry_run=given["dry_run"],
         list_outputs=given["list_outputs"],
-        # A server may list other tools for each user of an address.
-        lists_folder="" if given["address"] else os.path.join(lasting_store(), "lists"),
+        # A server may list other tools for each user of an address. Lists are written as they are, with any secrets in them.
+        lists_folder="" if given["address"] or stores_no_secret else os.path.join(lasting_store(), "lists"),
         shared_family=family,
         offers_own_tools=not family,
         grace_seconds=given["grace"],
@@ -135,9 +138,10 @@ def prepare_proxy(given: Mapping[str, Any], around: Surroundings) -> Prepared:
     return Prepared(given, settings, options, around.environ, log)
 
 
-def _hides_secrets(settings: Settings) -> bool:
+def _redactions(settings: Settings, place: str) -> list[str | None]:
+    """Return the values of `redact.PLACE`: the general one, and those of servers and tools."""
     rules = (*settings.servers.values(), *settings.truncation.overrides.values())
-    return "on" in (settings.redact.shown, *(rule.redact_shown for rule in rules))
+    return [getattr(settings.redact, place), *(getattr(rule, f"redact_{place}") for rule in rules)]
 
 
 def _place(folder: str | None, around: Surroundings) -> str | None:
