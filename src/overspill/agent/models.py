@@ -44,7 +44,7 @@ class AgentModels:
         if self.plain and not response.calls:  # a call written as text is not a report
             written = find_written_calls(response, [tool["name"] for tool in request.tools])
             response = self._reports.parse_report(written, plain=True)
-        # Some providers give several calls the same id, but each call needs an answer under an id of its own.
+        # Some providers give several calls the same id, but each call needs an answer under its own id.
         ids, calls = [call.id for call in response.calls], enumerate(response.calls)
         unique = [replace(call, id=f"{call.id}-{at + 1}") if call.id in ids[:at] else call for at, call in calls]
         return replace(response, calls=tuple(unique))

@@ -156,7 +156,7 @@ class Job:
 
     @property
     def is_unwanted(self) -> bool:
-        """Whether its result can be dropped. The end of the session alone is no reason to."""
+        """Whether its result can be dropped. The end of the session alone does not allow it."""
         return self.unwanted or self.called_off or self.timed_out
 
     def note_task(self, id: str) -> None:

@@ -116,7 +116,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
 
 def prepare(args: Sequence[str], around: Surroundings) -> object:
-    """Run a serving command as it was called elsewhere, and return what it would serve, or its exit code. Used by a hub."""
+    """Run a serving command for a front, and return what it would serve, or its exit code. Used by the hub."""
     store = around.environ.get("OVERSPILL_STORE")
     usual = {args[0]: {"store": store}} if store else {}
     try:

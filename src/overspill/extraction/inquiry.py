@@ -87,7 +87,7 @@ class Inquiry(Struct, frozen=True):
         return tokens.count(text, self.model.name).tokens
 
     async def ask(self, request: Request, nonce: str, lines: CitableLines | None = None) -> ModelReport:
-        """The model's report. Raises ExtractionFailed with the reason if there is none."""
+        """Return the model's report. Raises ExtractionFailed, with the reason, if the model gives none."""
         bounded = replace(request, max_output_tokens=limit_output(self.model))
         try:
             response = await self.model.ask(bounded, lambda response: self.describe_missing_report(response, nonce))

@@ -52,7 +52,7 @@ def simplify(text: str) -> str:
 
 
 def build_pattern(plain_text: str) -> bytes:
-    """A pattern for all spellings of a text. It may match slightly too much: compare the simplified form of each match."""
+    """Build a pattern that matches a text in all its spellings. It may match too much: compare each match's simple form."""
     return b"".join(_SPELLINGS.get(char) or _encode_variants(char) for char in plain_text)
 
 

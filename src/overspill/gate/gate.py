@@ -144,7 +144,7 @@ class Gate:
         return None if self._budget is None else self._budget.room
 
     def _finds_room(self, collected: CollectedResult, settings: Settings) -> bool:
-        """Reserves room for texts within all other limits. Returns False if there is none, or if counting would take long."""
+        """Reserves room for texts within all other limits. Returns False if there is no room, or if counting would take long."""
         if self._budget is None or keeps_nothing(settings) or collected.least_bytes > MAX_BYTES_ON_LOOP:
             return self._budget is None
         shown = "".join(collected.in_hand or ())

@@ -42,7 +42,7 @@ async def keep(
 
 
 def remind(client: Client, project: str, settings: Settings) -> Mapping[str, Any] | None:
-    """Return a note for a model that has forgotten what was stored, with as many outputs as fit. None if there are none."""
+    """Return a note that reminds a model of its stored outputs, of as many as fit; None if nothing is stored."""
     group = SessionGroup(open_configured_store(settings), family_of(client, project))
     lines = [
         "Outputs stored earlier in this project, newest and most used first. "

@@ -34,7 +34,7 @@ def find_project(client: str, environ: Mapping[str, str], folder: Path) -> str:
 
 
 class Unusable(Exception):
-    """The original output must be left as it is. The message says why."""
+    """The original output must not be changed. The message says why."""
 
 
 class HookEvent(Struct, frozen=True):

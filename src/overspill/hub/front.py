@@ -205,7 +205,7 @@ class Front:
                 self._to_client += payload[2 + size :]
             elif kind == frames.TAKEN:
                 self._note_taken(payload)
-            elif kind == frames.ERRORS and len(self._errors) < _MAX_WAITING_BYTES:  # drops errors if nobody reads them
+            elif kind == frames.ERRORS and len(self._errors) < _MAX_WAITING_BYTES:  # drops what the client does not read
                 self._errors += payload
             elif kind == frames.EXIT:
                 return int(payload)

@@ -70,7 +70,7 @@ def make_unit(environ: Mapping[str, str], platform: str, launch: Sequence[str]) 
     """Make a unit for this system. `launch` starts Overspill. Raises OverspillError without systemd and launchd."""
     home = Path(environ.get("HOME", ""))
     if not home.is_absolute():
-        raise OverspillError("HOME is not set, so there is no place for a unit.")
+        raise OverspillError("HOME is not set, so there is no folder for the unit. Set HOME, and try again.")
     words = [*launch, "hub", "run", "--idle-minutes", "0"]
     if not all(each.isprintable() for each in (str(home), *words)):
         raise OverspillError("The path of Overspill or of your home folder has characters that a unit cannot hold.")

@@ -151,7 +151,7 @@ def _to_output(result: Any) -> Output:
 
 def unfold_calls(response: Any, search: Searching) -> None:
     """Turn calls of `call_tool` into calls of the tools themselves, which the framework approves, runs and stores. A call that
-    does not fit is left as it is, and is answered with the reason."""
+    does not fit is left alone, and is answered with the reason."""
     for call in (
         each for message in getattr(response, "messages", ()) for each in message.contents if each.type == "function_call"
     ):

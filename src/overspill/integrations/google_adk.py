@@ -205,7 +205,7 @@ def read_schema(declared: Any) -> Any:
 
 def unfold_calls(content: Any, search: Searching) -> None:
     """Turn calls of `call_tool` into calls of the tools themselves, which ADK stores, confirms and shows. A call that does not
-    fit is left as it is, and is answered with the reason."""
+    fit is left alone, and is answered with the reason."""
     for part in content.parts or ():
         with suppress(BadRequest):
             if (call := part.function_call) is not None and (found := search.read(call.name, call.args)) is not None:

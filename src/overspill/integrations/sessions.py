@@ -159,7 +159,7 @@ class _Hold:
 
     @contextmanager
     def _letting_go(self, opened: _Opened[Any]) -> Generator[Any]:
-        """Yield the session if this is its last holder, who closes it. Hold the lock, or two that leave at once miss it."""
+        """Yield the session to its last holder, which closes it. Hold the lock: two that leave together could both miss that."""
         session = None
         if opened.holders == 1:
             session, opened.session = opened.session, None

@@ -1,4 +1,4 @@
-"""A secret in a text."""
+"""One secret that was found in a text."""
 
 from __future__ import annotations
 

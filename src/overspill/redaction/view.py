@@ -69,7 +69,7 @@ class RedactedText(Struct, frozen=True):
 
 
 def redact_text(redactor: Redactor, reader: Reader, size: Size, sha256: str = "") -> RedactedText | None:
-    """The redacted text; None if there is nothing to hide. Blocks. Searches all of the text at once, so no secret is cut."""
+    """Redact a text; None if it has no secrets. Blocks. Searches the whole text at once, so that no secret is cut."""
     data = reader.buffer()
     found = redactor.find(data, sha256)
     if not found:

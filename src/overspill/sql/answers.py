@@ -100,7 +100,7 @@ def read_row(text: Reader, row: int | str) -> SqlRow:
 
 
 def query_text(statement: str, text: Reader, seconds: float, notes: Iterable[str] = ()) -> SqlAnswer:
-    """Query the tables in a text. Blocks. They are called `output` and loaded only for this. `notes` go with the answer."""
+    """Query the tables in a text. Blocks. They are called `output` and loaded for this query only. `notes` go with the answer."""
     sources = {"output": Source("text", text)}
     with SqlLibrary() as library:
         found = library.query(statement, sources, seconds)

@@ -88,7 +88,7 @@ def find_start(head: bytes, ending: bytes) -> int:
 
 
 def hold_json(text: Text) -> HeldJson:
-    """The documents in a text. Raises msgspec.DecodeError if it is not JSON, and RecursionError if it is nested too deeply."""
+    """Find a text's documents. Raises msgspec.DecodeError if it is not JSON, and RecursionError if it is nested too deeply."""
     start = max(0, find_start(bytes(text[:HEAD_BYTES]), bytes(text[-ENDING_BYTES:])))
     is_converted = is_literal(bytes(text[start : start + HEAD_BYTES]))
     rest = memoryview(convert_literal(bytes(text[start:])) if is_converted else text)[0 if is_converted else start :]

@@ -142,7 +142,7 @@ def _list_parts(value: str) -> Iterator[str]:
 def _score(tables: Sequence[Sketch], holders: _Holders, source: int, column: int) -> list[Reference]:
     """The references of a column. More than one only if it may mean any of them."""
     table, values = tables[source], tables[source].values[column]
-    if not values or (column == table.key and table.cores[column] in ((), table.name)):  # the key of its own table
+    if not values or (column == table.key and table.cores[column] in ((), table.name)):  # its own table's key refers to nothing
         return []
     times = holders.count(values, apart_from=(source, column))
 

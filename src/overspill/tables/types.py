@@ -83,7 +83,7 @@ class Reading(Struct, frozen=True):
         return self.try_measure(text) is not None
 
     def try_measure(self, text: str) -> float | None:
-        """The measure of a text; None if it cannot be read."""
+        """Read a text as a measure; None if that fails."""
         if len(text) > _MAX_CHARS or not compile_reading(self.pattern).match(text):
             return None
         try:

@@ -90,7 +90,7 @@ def bound(text: str) -> int:
 
 
 def has_more_than(text: str, limit: int) -> bool:
-    """Whether a text has more than `limit` tokens. Stops counting as soon as the answer is known."""
+    """Whether a text has more than `limit` tokens. Stops counting when that is certain."""
     if len(text) * 4 <= limit:  # a token has at least one byte, a character at most four
         return False
     encoder, _ = _encoder(None)

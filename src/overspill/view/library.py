@@ -22,7 +22,7 @@ from overspill.text.encoding import decode
 from overspill.view.records import SessionRecord, read_events
 
 MAX_OPEN_OUTPUTS = 8
-"""How many outputs stay open with their line positions, because whoever reads an output usually reads more of it."""
+"""How many outputs stay open with their line positions, because readers often come back to the same output."""
 MAX_REMEMBERED_OUTPUTS = 200_000
 """The most stored outputs in the sessions whose journals are cached. Other journals are read again."""
 MAX_QUOTES = 100

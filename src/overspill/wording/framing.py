@@ -40,7 +40,7 @@ def answer(text: str, notes: Sequence[str] = ()) -> str:
 
 
 def imitates(text: str) -> bool:
-    """Whether a text's first letters are those of our blocks. Ignores everything before and between them: brackets, accents,
+    """Whether a text begins with the letters of our own blocks. Ignores everything that is not a letter: brackets, accents,
     invisible characters. If the beginning has too few letters to decide, the text counts as an imitation."""
     head = text[:_HEAD_CHARS]
     letters = "".join(char for char in unicodedata.normalize("NFKD", head).casefold() if char.isalnum())

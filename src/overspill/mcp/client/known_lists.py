@@ -159,7 +159,7 @@ class KnownLists:
         return changed
 
     def _read(self) -> Known | None:
-        """Read the stored lists. Returns None if there are none, or if the file may not be ours, which is logged."""
+        """Read the stored lists. Returns None if nothing is stored, or, with a line in the log, if the file may not be ours."""
         assert self._folder is not None
         try:
             self._folder.mkdir(0o700, parents=True, exist_ok=True)

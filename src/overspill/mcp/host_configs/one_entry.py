@@ -37,7 +37,7 @@ class HeldServers(Struct, frozen=True):
 
 
 def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = (), dialect: ConfigDialect = USUAL) -> Rewriting:
-    """Raises SettingsError if the file cannot have such an entry. Servers that cannot be in it stay as they are."""
+    """Raises SettingsError if the file cannot have such an entry. Servers that do not fit into it keep their own entries."""
     if dialect.format != "json":
         raise SettingsError(f"{name} is not JSON, so one entry cannot hold its other entries exactly. Leave out --one.")
     held = _find_held(text, name, dialect)

@@ -53,7 +53,7 @@ class HookPlace(Struct, frozen=True):
         return _insert(text, hooks, event, [group]) if hooks else _insert(text, root, "hooks", {event: [group]})
 
     def find_hook(self, text: str, name: str, launch: Sequence[str] = ()) -> list[str]:
-        """Return the words of our hook's command; empty if there is none. `launch` starts Overspill under another name."""
+        """Return the words of our hook's command, or an empty list. `launch` starts Overspill under another name."""
         return next((words for _, words in self._find_hooks(_open(text, name), launch)), list[str]())
 
     def remove_hook(self, text: str, name: str, launch: Sequence[str] = ()) -> str:

@@ -75,7 +75,7 @@ class Guard:
             nonlocal taken, more
             message = await receive()
             if more and message["type"] == "http.disconnect":
-                raise HTTPException(408)  # the client is gone; without this, the SDK would log half a body as an error of its own
+                raise HTTPException(408)  # the client is gone; without this, the SDK would log half a body as its own error
             more = message.get("more_body", False)
             size = len(message.get("body", b""))
             taken += size

@@ -78,7 +78,7 @@ class LargeAnswers:
             return None
 
     async def admit_request(self, server: str, method: str, params: Raw) -> Raw:
-        """What the client is asked. Raises MCPError if that may not pass."""
+        """Return what to ask the client. Raises MCPError if the question may not pass."""
         if (admitted := await self.admit(server, method, params)) is None:
             raise MCPError(mcp_types.INVALID_PARAMS, f"Overspill does not know {method}, and the request is over its limits.")
         return admitted

@@ -98,7 +98,7 @@ class OutgoingStream(ObjectSendStream[SessionMessage]):
             await self._changed.wait()
         if self._is_closed:
             raise anyio.ClosedResourceError
-        if not self._is_broken:  # nobody would read another line
+        if not self._is_broken:  # the client would not read another line
             self._lines.append(self._encode(item.message))
             self._bytes += len(self._lines[-1])
             self._announce_change()

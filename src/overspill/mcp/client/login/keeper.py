@@ -43,7 +43,7 @@ class TokenKeeper:
         self._has_client = config.url in config.login.clients  # a registered client needs no person to log in
 
     async def get_token(self) -> str:
-        """Return a token to send. If there is none, return an empty string, and let the server decide. Raises ServerError."""
+        """Return a token to send. Without one, return an empty string, and let the server decide. Raises ServerError."""
         login, now = await self._read(), self._clock()
         if login is None:
             return await self.renew("") if self._has_client else ""

@@ -115,7 +115,7 @@ class LoginStore:
         return found
 
     async def read(self, url: str) -> Login | None:
-        """Return the login at this URL; None if there is none. Raises LoginNeeded if it exists but cannot be read."""
+        """Return the login for this URL, or None. Raises LoginNeeded if it is stored but cannot be read."""
         file, stamp = self._file(url), self.stamp(url)
         before, login = _known.get(file, ((), None))
         if before == stamp:
