@@ -295,13 +295,13 @@ def test_a_front_imports_next_to_nothing():
 
 
 def test_the_first_slow_call_is_answered_after_the_race_and_read_by_a_client_that_comes_back(home: HubHome):
-    with home.front("--set", "asyncTimeoutSecs=0.2") as client:
+    with home.front("--set", "truncation.overrides.wait.asyncTimeoutSecs=0.2") as client:
         client.hello()
         said = client.text("wait", {"until": "never"})
         assert "It keeps running in the background." in said
         assert client.text("lines", LARGE).startswith("Tool output is too large")
         assert client.text("lines", LARGE).startswith("Same output as before")
-    with home.front("--set", "asyncTimeoutSecs=0.2") as client:
+    with home.front("--set", "truncation.overrides.wait.asyncTimeoutSecs=0.2") as client:
         client.hello()
         assert client.text("lines", LARGE).startswith("Tool output is too large")  # which its model has never seen
         job = said.split()[3]

@@ -21,6 +21,7 @@ from overspill.settings.keys import Key, Name
 from overspill.settings.reading import COMMAND_LINE
 from overspill.settings.schema import by_spelling, flatten
 from overspill.text import tokens
+from overspill.text.lenient_json import ready
 from overspill.text.regex import regex
 
 ReportFormat: TypeAlias = Literal["text", "markdown", "json"]
@@ -116,7 +117,7 @@ def _check(key: str, value: object, name: str) -> object:
     if isinstance(value, str) and key in ("tools", "agents"):
         value = [value]
     try:
-        checked = convert(value, by_spelling(FileKeys)[key].type)
+        checked = convert(value, ready(by_spelling(FileKeys)[key].type))
     except ValidationError:
         raise SettingsError(f"{key} in {name} must be {ALLOWED[key]}.") from None
     if isinstance(checked, OutputKeys) and checked.json_schema is not None and checked.format != "json":

@@ -26,7 +26,7 @@ from overspill.retrieval.definitions import definition
 from overspill.session.session import Session
 from overspill.text.arguments import chars_in
 from overspill.text.humanize import one_line
-from overspill.text.lenient_json import dumps
+from overspill.text.lenient_json import dumps, ready
 from overspill.types import Reply, ToolCall
 
 
@@ -163,7 +163,7 @@ class ToolRouter(Struct, eq=False):
         """Run a batch's calls in parallel, and return all results in one JSON object. A mistake in a call becomes the result of
         that call. If a call went to the background, its result says how to get the output."""
         try:
-            batch = msgspec.convert(dict(call.args), _Batch)
+            batch = msgspec.convert(dict(call.args), ready(_Batch))
         except msgspec.ValidationError as error:
             raise BadRequest(wording.bad_arguments(BATCH, str(error))) from None
         replies: list[Reply] = []

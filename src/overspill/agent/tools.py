@@ -211,7 +211,9 @@ def _build_arguments(name: str, function: Callable[..., Any]) -> type[Struct]:
         type_ = Any if type_ is object else type_
         optional = each.default is not inspect.Parameter.empty
         fields.append((each.name, Union[type_, UnsetType], UNSET) if optional else (each.name, type_))  # noqa: UP007
-    return msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
+    arguments = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
+    msgspec.json.Decoder(arguments)  # now, because threads that use it for the first time together would end the process
+    return arguments
 
 
 def _call(name: str, function: Callable[..., Any], arguments: type[Struct], /, **args: Any) -> Any:

@@ -29,6 +29,7 @@ from overspill.schema.arguments import describe_arguments
 from overspill.text import tokens
 from overspill.text.encoding import decode
 from overspill.text.humanize import quote_line
+from overspill.text.lenient_json import ready
 from overspill.text.regex import escape, regex
 from overspill.types import Extraction, ToolCall
 
@@ -158,7 +159,7 @@ class FileTools:
     def _arguments(self, tool: str, kind: type[A], args: Mapping[str, Any]) -> A:
         given = {name: value for name, value in args.items() if value is not None}
         try:
-            asked = msgspec.convert(given, kind, strict=False)
+            asked = msgspec.convert(given, ready(kind), strict=False)
         except msgspec.ValidationError as error:
             raise BadRequest(f"Invalid arguments for {tool}: {quote_line(str(error))}.") from None
         file, handle = asked.file, self._document.handle

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from overspill.text.lenient_json import ready
 from overspill.text.regex import regex
 
 Meaning: TypeAlias = Literal["password", "secret", "key"]
@@ -43,7 +44,7 @@ class Words(Struct, frozen=True, dict=True):
 
 @cache
 def read_words() -> Words:
-    return msgspec.json.decode((files("overspill.redaction") / "names.json").read_bytes(), type=Words)
+    return msgspec.json.decode((files("overspill.redaction") / "names.json").read_bytes(), type=ready(Words))
 
 
 def read_meaning(name: str) -> Meaning | None:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from overspill.redaction.finding import Finding
 from overspill.redaction.named import NamedValues
+from overspill.text.lenient_json import ready
 from overspill.text.patterns import Pattern, Searched, compile_pattern, escape, find_groups
 from overspill.text.regex import regex
 
@@ -160,7 +161,7 @@ def read_shapes() -> Shapes:
 
 @cache
 def _read_rules(name: str) -> _RuleFile:
-    return msgspec.json.decode((files("overspill.redaction") / name).read_bytes(), type=_RuleFile)
+    return msgspec.json.decode((files("overspill.redaction") / name).read_bytes(), type=ready(_RuleFile))
 
 
 def _join(spellings: tuple[str, ...]) -> Pattern:

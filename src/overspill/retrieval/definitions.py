@@ -19,6 +19,7 @@ from overspill.settings import Settings
 from overspill.sql.library import is_installed
 from overspill.text import lenient_json
 from overspill.text.humanize import quote_line
+from overspill.text.lenient_json import ready
 from overspill.wording import programs
 from overspill.wording.names import tool_name
 from overspill.wording.presets import OVERSPILL, Wording
@@ -209,7 +210,7 @@ def parse_arguments(name: str, kind: type[A], args: Mapping[str, Any]) -> A:
     described = describe_arguments(kind)
     properties: dict[str, Any] = described["properties"]
     try:
-        return msgspec.convert(_tidy_arguments(kind, args, described), kind, strict=False)
+        return msgspec.convert(_tidy_arguments(kind, args, described), ready(kind), strict=False)
     except msgspec.ValidationError as error:
         wrong = next((key for key in properties if f"`$.{key}`" in str(error) and "enum" in properties[key]), None)
         hint = f"Its arguments: {', '.join(properties) or 'none'}"

@@ -20,6 +20,7 @@ from overspill.record.events import JobChanged, OutputRetrieved, OutputStored
 from overspill.store import rules
 from overspill.store.keep import list_shelves
 from overspill.store.protocols import Shelf, ShelfLabel, Store
+from overspill.text.lenient_json import ready
 from overspill.types import Kept
 
 JOBS = "/:jobs"
@@ -171,7 +172,7 @@ class SessionGroup:
             return JobLines()
         known = self._job_lines.get(label.session, JobLines())
         if isinstance(known, bytes):
-            return msgspec.json.decode(known, type=JobLines)
+            return msgspec.json.decode(known, type=ready(JobLines))
         with closing(self._store.read_shelf(label.session)) as shelf:
             lines, position = shelf.read_on(known.position)
         known = _add_job_lines(known, lines, position)

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from overspill.confined.worker import Worker
 from overspill.text.humanize import one_line
+from overspill.text.lenient_json import ready
 
 MAX_WORKERS = 4
 """Workers for the schemas of one server. Other servers' schemas do not wait for them."""
@@ -70,7 +71,7 @@ def _ask(request: dict[str, Any], server: str = "") -> _Answer:
             done = _worker.run(work, owner="ours")
         if not done.is_complete:  # the worker was ended by a limit
             raise Unchecked("it is too large or takes too long")
-        answer = msgspec.convert(json.loads(done.output), _Answer)
+        answer = msgspec.convert(json.loads(done.output), ready(_Answer))
     except RecursionError:
         raise Unchecked("it is nested too deeply") from None
     except (OSError, ValueError, TypeError):  # the worker did not start, or the value is not JSON

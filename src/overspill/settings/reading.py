@@ -15,6 +15,7 @@ from overspill.errors import SettingsError
 from overspill.settings.keys import Author, Override, ToolOutputSettings
 from overspill.settings.schema import Field, Path, Values, by_spelling, describe_type, fields
 from overspill.text.humanize import shorten
+from overspill.text.lenient_json import ready
 from overspill.text.regex import regex
 from overspill.text.urls import mask_password
 from overspill.truncate import STRATEGIES, StrategyName
@@ -150,7 +151,7 @@ class LayerReading:
         elif isinstance(value, PurePath):
             value = str(value)
         try:
-            checked = convert(value, field.type)
+            checked = convert(value, ready(field.type))
         except (ValidationError, UnicodeEncodeError):  # UnicodeEncodeError for a lone surrogate
             if field.type in (StrategyName, StrategyName | None) and isinstance(given, str) and given in STRATEGIES:
                 return given  # a strategy that the program added

@@ -19,6 +19,7 @@ from overspill.sql.protocol import LoadedTables, LoadRequest, QueryRequest, SqlD
 from overspill.store.files.scratch import ScratchFolder
 from overspill.store.protocols import Reader
 from overspill.text.humanize import count_noun
+from overspill.text.lenient_json import ready
 from overspill.text.regex import regex
 
 MAX_MEMORY_BYTES = 320 << 20
@@ -181,7 +182,7 @@ class SqlLibrary:
         if not lines:
             late = f"{source.label} could not be loaded within {LOAD_SECONDS} seconds and {MAX_MEMORY_BYTES >> 20} MB of memory."
             raise BadRequest(late if is_late else f"The process that loads {source.label} {_ENDED}")
-        found = msgspec.json.decode(lines[0], type=LoadedTables)
+        found = msgspec.json.decode(lines[0], type=ready(LoadedTables))
         if found.failed:
             raise BadRequest(f"The tables in {source.label} could not be read: {found.failed}")
         with self._lock:
@@ -221,6 +222,6 @@ class SqlLibrary:
 
 def _read_result(lines: list[bytes], is_late: bool, seconds: float) -> SqlResult:
     if lines:
-        return msgspec.json.decode(lines[0], type=SqlResult)
+        return msgspec.json.decode(lines[0], type=ready(SqlResult))
     late = f"The query took longer than {seconds:g} seconds, or more memory than it may use."
     raise BadRequest(late if is_late else f"The process that runs the query {_ENDED}")

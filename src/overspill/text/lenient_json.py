@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from threading import Lock
 from typing import Any, TypeVar
 
 import msgspec
@@ -42,12 +43,24 @@ def clean_value(value: Any) -> Any:
 
 T = TypeVar("T")
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_first_use = Lock()
+_ready = set[Any]()
+
+
+def ready(kind: type[T]) -> type[T]:
+    """Return this type when every thread can read values of it. msgspec ends the process (a segmentation fault, up to 0.22 at
+    least) if two threads use a Struct for the first time together, so each type that threads read passes through here."""
+    if kind not in _ready:
+        with _first_use:
+            msgspec.json.Decoder(kind)
+            _ready.add(kind)
+    return kind
 
 
 def parse(data: bytes, kind: type[T]) -> T | None:
     """Parses data as this type; None if the data does not have it."""
     try:
-        return msgspec.json.decode(data, type=kind)
+        return msgspec.json.decode(data, type=ready(kind))
     except UNREADABLE:
         return None
 

@@ -1,6 +1,8 @@
 """JSON with whatever a program may put into it: written, read and cleaned."""
 
 import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -47,3 +49,30 @@ def test_a_value_is_cleaned_through_and_through_and_otherwise_left_alone():
     assert clean_value({"a\ud800": ["\udfff", 2**80, None]}) == {"a\ufffd": ["\ufffd", 2**80, None]}
     plain = {"a": "\U0001f600", "b": 2**80}
     assert clean_value(plain) is plain
+
+
+THREADS = """
+import sys, threading
+from msgspec import defstruct
+from overspill.text.lenient_json import parse
+
+sys.setswitchinterval(1e-6)
+for _ in range(100):
+    inner = defstruct("Inner", [("a", int), ("b", list[int] | None)])
+    outer = defstruct("Outer", [("x", inner), *((f"y{number}", dict[str, list[inner]] | None, None) for number in range(10))])
+    together = threading.Barrier(8)
+
+    def read():
+        together.wait()
+        assert parse(b'{"x":{"a":1,"b":null},"y3":{"c":[{"a":1,"b":[2]}]}}', outer).x.a == 1
+
+    threads = [threading.Thread(target=read) for _ in range(8)]
+    [each.start() for each in threads]
+    [each.join() for each in threads]
+print("still here")
+"""
+
+
+def test_threads_that_use_a_type_for_the_first_time_together_do_not_end_the_process():
+    ended = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.stdout, ended.returncode) == ("still here\n", 0), ended.stderr

@@ -21,6 +21,7 @@ from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.login.guarded import GuardedTransport
 from overspill.mcp.client.login.storage import Login, LoginStore, TokenResponse
 from overspill.mcp.host_configs.entries import may_hold_secret
+from overspill.text.lenient_json import ready
 
 Log: TypeAlias = Callable[[str], None]
 _PAUSE = 30.0  # seconds between two tries to renew a token that is still good
@@ -137,7 +138,7 @@ class TokenKeeper:
         try:
             response = await _post(transport, login, login.token_endpoint, data)
             if response.status_code == 200:
-                return msgspec.json.decode(response.content, type=TokenResponse, strict=False).apply(login, self._clock())
+                return msgspec.json.decode(response.content, type=ready(TokenResponse), strict=False).apply(login, self._clock())
         except httpx2.HTTPError as problem:
             raise self._explain_failure(f"{transport.last} ({type(problem).__name__})") from None
         except msgspec.DecodeError:

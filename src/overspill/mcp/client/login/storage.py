@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from overspill.errors import LoginNeeded, ServerError
 from overspill.mcp.host_configs.files import fill
 from overspill.store.files.lock import try_lock
+from overspill.text.lenient_json import ready
 
 Reach: TypeAlias = Literal["loopback", "private", "public"]
 Stamp: TypeAlias = tuple[int, ...]
@@ -111,7 +112,7 @@ class LoginStore:
         found: list[Login] = []
         for file in sorted(self._folder.glob("*.json")):
             with suppress(OSError, msgspec.DecodeError):
-                found.append(msgspec.json.decode(file.read_bytes(), type=Login))
+                found.append(msgspec.json.decode(file.read_bytes(), type=ready(Login)))
         return found
 
     async def read(self, url: str) -> Login | None:
@@ -121,7 +122,7 @@ class LoginStore:
         if before == stamp:
             return login
         try:
-            login = msgspec.json.decode(file.read_bytes(), type=Login)
+            login = msgspec.json.decode(file.read_bytes(), type=ready(Login))
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError):
@@ -130,7 +131,7 @@ class LoginStore:
             secret = await _use_keyring(lambda keyring: keyring.get_password("overspill", self._name(url)))
             if not secret:
                 raise LoginNeeded("The login is in the system's keyring, which cannot be opened here.")
-            login = replace(login, tokens=msgspec.json.decode(secret, type=Tokens))
+            login = replace(login, tokens=msgspec.json.decode(secret, type=ready(Tokens)))
         _known[file] = stamp, login
         return login
 
