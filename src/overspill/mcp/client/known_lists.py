@@ -7,10 +7,7 @@ environment holds secrets, and is not written anywhere.
 from __future__ import annotations
 
 import hashlib
-import hmac
 import os
-import stat
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -25,6 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.errors import ServerError
+from overspill.mcp.client import own_files
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.connection import ServerConnection, list_pages
 from overspill.mcp.client.handshake import ClientIdentity, Handshake, Raw
@@ -40,11 +38,6 @@ LISTS = {
 """The method for each list, by its key in the answer."""
 _LIST_SECONDS = 10.0
 _FORMAT = 1
-_MAX_BYTES = 4 << 20
-_MAX_FILES = 256
-_KEY_BYTES = 32
-_PASSING = frozenset({"_", "OLDPWD", "SHLVL", "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "TERM_SESSION_ID", "WINDOWID"})
-"""Variables that differ in every terminal, and say nothing to a server."""
 
 
 class KnownList(Struct, frozen=True):
@@ -65,7 +58,7 @@ class KnownList(Struct, frozen=True):
             entries += cast("list[Any]", found) if isinstance(found := page.get(key), list) else [found]
         spelled = [_spell(entry) for entry in entries]
         digest = hashlib.sha256(b"".join(sorted(hashlib.sha256(each).digest() for each in spelled))).hexdigest()
-        is_long = sum(map(len, spelled)) > _MAX_BYTES
+        is_long = sum(map(len, spelled)) > own_files.MAX_BYTES
         return cls(digest, None if is_long else entries, merge_freshness(pages), time.time())
 
     @property
@@ -162,12 +155,10 @@ class KnownLists:
         """Read the stored lists. Returns None if nothing is stored, or, with a line in the log, if the file may not be ours."""
         assert self._folder is not None
         try:
-            self._folder.mkdir(0o700, parents=True, exist_ok=True)
-            at = os.lstat(self._folder)
-            if not stat.S_ISDIR(at.st_mode) or at.st_uid != os.getuid() or at.st_mode & 0o077:
-                raise ValueError("is not a folder that only you can use")
-            self._file = self._folder / f"{self._hash(_read_key(self._folder))}.json"
-            data = _read_own(self._file, _MAX_BYTES)
+            config, client = self._config, _spell([self._client.info, self._client.capabilities, self._client.is_modern])
+            started = config.command, config.args, os.path.abspath(config.cwd or "")
+            self._file = own_files.find_file(self._folder, "", {**self._environ, **config.env}, started, client)
+            data = own_files.read(self._file)
             known = lenient_json.parse(data, Known)
             if known is None or known.format != _FORMAT or not known.lists.keys() <= LISTS.keys():
                 raise ValueError("is damaged")
@@ -179,26 +170,10 @@ class KnownLists:
             self._log(f"The lists kept for the server {self._config.name} are not used: {what}.")
             return None
 
-    def _hash(self, key: bytes) -> str:
-        config, client = self._config, self._client
-        environ = {name: value for name, value in {**self._environ, **config.env}.items() if name not in _PASSING}
-        words = (config.command, *config.args), os.path.abspath(config.cwd or ""), sorted(environ.items())
-        whole = repr((words, _spell([client.info, client.capabilities, client.is_modern])))
-        return hmac.digest(key, whole.encode("utf-8", "surrogateescape"), "sha256").hex()[:32]
-
     def _write(self, known: Known) -> None:
-        """Write the file, and remove the oldest of too many files. Ignores failures, because nothing depends on the file."""
-        if self._file is None:
-            return
-        with suppress(OSError, UnicodeEncodeError, TypeError, ValueError):
-            data = msgspec.json.encode(known)
-            if len(data) > _MAX_BYTES:
-                self._file.unlink(missing_ok=True)
-                return
-            os.replace(_make_file(self._file.parent, data), self._file)
-            files = sorted(self._file.parent.glob("*.json"), key=lambda file: file.lstat().st_mtime)
-            for file in files[:-_MAX_FILES]:
-                file.unlink(missing_ok=True)
+        if self._file is not None:
+            with suppress(UnicodeEncodeError, TypeError, ValueError):
+                own_files.write(self._file, msgspec.json.encode(known))
 
 
 def merge_freshness(answers: Iterable[Raw]) -> Raw:
@@ -221,42 +196,3 @@ def _spell(value: Any) -> bytes:
         return msgspec.json.encode(value, order="deterministic")
     except (UnicodeEncodeError, TypeError, ValueError):
         return lenient_json.dumps(value)
-
-
-def _read_own(path: Path, limit: int) -> bytes:
-    """Read a small file. Raises ValueError if it is too large, belongs to another user, or others can read it."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        raise
-    except OSError:
-        raise ValueError("is a link, or cannot be read") from None
-    with open(fd, "rb") as file:
-        at = os.fstat(fd)
-        if not stat.S_ISREG(at.st_mode) or at.st_uid != os.getuid() or at.st_mode & 0o077:
-            raise ValueError("is not a file that only you can use")
-        if at.st_size > limit:
-            raise ValueError(f"has more than {limit:,} bytes")
-        return file.read(limit)
-
-
-def _read_key(folder: Path) -> bytes:
-    path = folder / "key"
-    with suppress(FileExistsError):
-        if not os.path.lexists(path):
-            fresh = _make_file(folder, os.urandom(_KEY_BYTES))
-            try:
-                os.link(fresh, path)
-            finally:
-                fresh.unlink()
-    key = _read_own(path, _KEY_BYTES)
-    if len(key) != _KEY_BYTES:
-        raise ValueError("has a damaged key; remove the folder")
-    return key
-
-
-def _make_file(folder: Path, data: bytes) -> Path:
-    fd, name = tempfile.mkstemp(prefix=".", dir=folder)  # only the owner can read it
-    with open(fd, "wb") as file:
-        file.write(data)
-    return Path(name)
