@@ -196,6 +196,20 @@ def test_how_long_a_list_may_be_kept_is_what_the_server_says(tmp_path: Path):
         server.release()
 
 
+def test_how_long_the_description_of_a_server_may_be_kept_is_what_the_server_says(tmp_path: Path):
+    server = SlowServer(tmp_path, "modern")
+    fresh = {"ttlMs": 3_600_000, "cacheScope": "public"}
+    server.lists.write_text(f"server/discover {json.dumps(fresh)}")
+    for _ in range(2):  # the second time while the server is starting
+        with server.client() as wire:
+            found = wire.hello()
+            assert 3_000_000 < found["ttlMs"] <= 3_600_000
+            assert found["cacheScope"] == "public"
+            wire.result("tools/list")
+            server.release()
+        server.hold()
+
+
 def test_a_list_of_several_servers_may_be_kept_as_long_as_each_of_them(tmp_path: Path):
     servers: dict[str, Any] = {}
     for name, ttl, scope in (("a", 5_000, "public"), ("b", 60_000, "private")):

@@ -1,5 +1,7 @@
 """An MCP server that lists what a file says, letter by letter, and says the name of each tool that is called.
 
+A line of the file for `server/discover` has what to add to its answer.
+
 Usage: `lists.py legacy|modern FILE [http [sse]]`.
 """
 
@@ -25,6 +27,7 @@ def answer(message: dict) -> str | None:
             result = {"protocolVersion": VERSION, "capabilities": ABILITIES, "serverInfo": {"name": "lists", "version": "1"}}
         case "server/discover":
             result = {"supportedVersions": ["2026-07-28"], "capabilities": ABILITIES, "resultType": "complete"}
+            result |= json.loads(page(method, params))
         case "tools/call":
             result = {"content": [{"type": "text", "text": f"called {params['name']}"}]}
         case _ if method.endswith("/list"):

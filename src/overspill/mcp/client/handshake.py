@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Iterable
 from importlib import metadata
 from typing import Any, TypeAlias, cast
 
@@ -33,7 +34,20 @@ class ClientIdentity(Struct, frozen=True):
     is_modern: bool = False
 
 
-class Handshake(Struct, frozen=True):
+class Dated(Struct, frozen=True, kw_only=True):
+    """An answer of a server, with what it said at the unix time `t` about how long clients may keep it."""
+
+    freshness: Raw = {}
+    t: float = 0.0
+
+    @property
+    def left(self) -> Raw:
+        """How long clients may still keep it."""
+        age = max(0, int((time.time() - self.t) * 1000))
+        return merge_freshness([{**self.freshness, "ttlMs": max(0, read_ttl(self.freshness) - age)}]) if self.freshness else {}
+
+
+class Handshake(Dated, frozen=True):
     version: str
     capabilities: Raw
     info: Raw
@@ -42,6 +56,20 @@ class Handshake(Struct, frozen=True):
     @property
     def is_modern(self) -> bool:
         return self.version in MODERN_PROTOCOL_VERSIONS
+
+
+def merge_freshness(answers: Iterable[Raw]) -> Raw:
+    """Combine how long, and by whom, each answer may be kept into the strictest of all. Empty if an answer does not say."""
+    found = list(answers)
+    if not found or not all("ttlMs" in each for each in found):
+        return {}
+    scopes = {"public" if each.get("cacheScope") == "public" else "private" for each in found}
+    return {"ttlMs": min(map(read_ttl, found)), "cacheScope": "public" if scopes == {"public"} else "private"}
+
+
+def read_ttl(answer: Raw) -> int:
+    value = answer.get("ttlMs")
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
 async def shake_hands(ask: Ask, client: ClientIdentity, name: str) -> Handshake:
@@ -94,6 +122,7 @@ async def _initialize(ask: Ask, client: ClientIdentity, name: str) -> Handshake:
 def _read_handshake(version: str, found: Raw, info: Any, name: str) -> Handshake:
     instructions = found.get("instructions")
     known_info = as_mapping(info) or {"name": name, "version": ""}
-    return Handshake(
-        version, as_mapping(found.get("capabilities")), known_info, instructions if isinstance(instructions, str) else None
-    )
+    words = instructions if isinstance(instructions, str) else None
+    freshness = merge_freshness([found])
+    now = time.time() if freshness else 0.0
+    return Handshake(version, as_mapping(found.get("capabilities")), known_info, words, freshness=freshness, t=now)

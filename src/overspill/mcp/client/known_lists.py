@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -25,7 +25,7 @@ from overspill.errors import ServerError
 from overspill.mcp.client import own_files
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.connection import ServerConnection, list_pages
-from overspill.mcp.client.handshake import ClientIdentity, Handshake, Raw
+from overspill.mcp.client.handshake import ClientIdentity, Dated, Handshake, Raw, merge_freshness, read_ttl
 from overspill.text import lenient_json
 from overspill.text.humanize import one_line
 
@@ -40,16 +40,13 @@ _LIST_SECONDS = 10.0
 _FORMAT = 1
 
 
-class KnownList(Struct, frozen=True):
+class KnownList(Dated, frozen=True):
     """The entries of all pages of one list."""
 
     digest: str
     """A hash that does not depend on the order of the entries."""
     entries: list[Any] | None
     """The entries themselves; None if they are very long."""
-    freshness: dict[str, Any] = {}
-    """What the server said about caching, at the unix time `t`."""
-    t: float = 0.0
 
     @classmethod
     def of(cls, pages: Sequence[Raw], key: str) -> KnownList:
@@ -59,13 +56,7 @@ class KnownList(Struct, frozen=True):
         spelled = [_spell(entry) for entry in entries]
         digest = hashlib.sha256(b"".join(sorted(hashlib.sha256(each).digest() for each in spelled))).hexdigest()
         is_long = sum(map(len, spelled)) > own_files.MAX_BYTES
-        return cls(digest, None if is_long else entries, merge_freshness(pages), time.time())
-
-    @property
-    def left(self) -> Raw:
-        """How long clients may still keep this list, as the server said."""
-        age = max(0, int((time.time() - self.t) * 1000))
-        return merge_freshness([{**self.freshness, "ttlMs": max(0, _ttl(self.freshness) - age)}]) if self.freshness else {}
+        return cls(digest, None if is_long else entries, freshness=merge_freshness(pages), t=time.time())
 
 
 class Known(Struct, frozen=True):
@@ -128,7 +119,7 @@ class KnownLists:
         before, now = known.lists.get(key), KnownList.of(pages, key)
         is_same = before is not None and before.digest == now.digest
         self._known = replace(known, lists={**known.lists, key: now})
-        if self._folder is not None and not (is_same and self._is_written and not _ttl(now.freshness)):
+        if self._folder is not None and not (is_same and self._is_written and not read_ttl(now.freshness)):
             self._is_written = True
             await anyio.to_thread.run_sync(self._write, self._known)
         return not is_same
@@ -174,20 +165,6 @@ class KnownLists:
         if self._file is not None:
             with suppress(UnicodeEncodeError, TypeError, ValueError):
                 own_files.write(self._file, msgspec.json.encode(known))
-
-
-def merge_freshness(answers: Iterable[Raw]) -> Raw:
-    """Combine how long, and by whom, each answer may be kept into the strictest of all. Empty if an answer does not say."""
-    found = list(answers)
-    if not found or not all("ttlMs" in each for each in found):
-        return {}
-    scopes = {"public" if each.get("cacheScope") == "public" else "private" for each in found}
-    return {"ttlMs": min(map(_ttl, found)), "cacheScope": "public" if scopes == {"public"} else "private"}
-
-
-def _ttl(answer: Raw) -> int:
-    value = answer.get("ttlMs")
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
 def _spell(value: Any) -> bytes:

@@ -15,7 +15,7 @@ from mcp_types.methods import CLIENT_REQUESTS, INPUT_REQUIRED_METHODS, SPEC_CLIE
 
 from overspill.errors import OverspillError, ServerError
 from overspill.mcp.client.connection import ClientIdentity, Raw, as_mapping
-from overspill.mcp.client.known_lists import merge_freshness
+from overspill.mcp.client.handshake import merge_freshness
 from overspill.mcp.client.server import Server
 from overspill.mcp.client.tasks import knows_tasks
 from overspill.mcp.proxy import outputs

@@ -16,7 +16,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 
 from overspill.errors import ServerError
 from overspill.mcp.client.connection import ClientIdentity, Handshake, Raw, as_mapping
-from overspill.mcp.client.handshake import TASKS
+from overspill.mcp.client.handshake import TASKS, merge_freshness
 from overspill.text.humanize import one_line
 from overspill.wording import framing
 
@@ -46,12 +46,12 @@ def initialize_result(params: Mapping[str, Any], handshakes: Handshakes) -> Raw:
 def discover_result(handshakes: Handshakes) -> Raw:
     """Answer `server/discover` in the same way. In the stateless protocol, slow calls can be tasks."""
     able = _merge_capabilities(handshakes)
+    left = merge_freshness(each.left if isinstance(each, Handshake) else {} for each in handshakes.values())
     return {
         "resultType": "complete",
         "supportedVersions": list(MODERN_PROTOCOL_VERSIONS),
         "capabilities": {**able, "extensions": {**as_mapping(able.get("extensions")), TASKS: {}}},
-        "ttlMs": 0,
-        "cacheScope": "private",
+        **(left or {"ttlMs": 0, "cacheScope": "private"}),
         **_instructions(handshakes),
         "_meta": {mcp_types.SERVER_INFO_META_KEY: _info(handshakes)},
     }
