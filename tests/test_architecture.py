@@ -99,7 +99,7 @@ ROOMS: dict[str, Room] = {
     ),
     "calls": Room(
         "run tools, race them against the clock, keep slow ones running",
-        "budget errors gate handles reading record settings text types wording",
+        "errors gate handles reading record settings text types wording",
         late="trio is there only when the program runs on it",
     ),
     "extraction": Room(
@@ -170,7 +170,7 @@ ROOMS: dict[str, Room] = {
     ),
     "shell": Room(
         "keep what commands print, and read it back",
-        "calls errors handles reading record redaction retrieval session settings store text types wording",
+        "calls errors handles reading record retrieval session settings store text types wording",
     ),
     "view": Room(
         "the read-only web page over stores and their journals",

@@ -14,7 +14,6 @@ from overspill.agent.report import ReportCheck
 from overspill.budget import ContextBudget
 from overspill.errors import SettingsError
 from overspill.models.endpoints import Endpoint
-from overspill.models.facts import convert_limits
 from overspill.models.opening import open_model
 from overspill.models.protocol import HasConnections, Model, ModelError, Request, Response
 from overspill.models.targets import Observer, Targets
@@ -80,12 +79,11 @@ def open_models(
     seconds = settings.llm_timeout
     if seconds is not None:
         endpoints = {name: replace(endpoint, timeout=seconds) for name, endpoint in endpoints.items()}
-    limits = convert_limits(settings.model_limits)
     opened: list[Model] = []
     failed: list[str] = []
     for target in settings.models:
         try:
-            opened.append(given[target] if target in given else open_model(target, endpoints, limits))
+            opened.append(given[target] if target in given else open_model(target, endpoints, settings.model_limits))
         except SettingsError as error:
             failed.append(str(error))
     if not opened:

@@ -11,7 +11,6 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from overspill.budget import ContextBudget
 from overspill.calls.background import BackgroundJobs
 from overspill.calls.invoke import RemoteTool, Threads, Tool, ToolBody, check_arguments, invoke_tool
 from overspill.calls.job import Job, current
@@ -25,7 +24,6 @@ from overspill.gate.replies import ReplyDraft
 from overspill.reading import references
 from overspill.reading.references import Check
 from overspill.record.events import JobChanged, ReferenceUsed, ToolCalled, name_type, now_ms
-from overspill.record.ledger import Ledger
 from overspill.record.logs import log_cut
 from overspill.settings import Settings
 from overspill.text.arguments import encode_arguments
@@ -54,26 +52,22 @@ class CallService:
     def __init__(
         self,
         gate: Gate,
-        ledger: Ledger,
         recorder: ReplyRecorder,
         resolve: Resolve,
         stand_in: StandIn,
         background: BackgroundJobs,
         attend: Attend | None = None,
         *,
-        budget: ContextBudget | None = None,
         notice: bool = True,
     ) -> None:
         self.jobs = JobScheduler(gate.settings.max_running, self._record_job_change, background, attend)
         self._gate = gate
-        self._ledger = ledger
         self._recorder = recorder
         self._resolve = resolve
-        self._budget = budget
         self._notice = notice
         self._threads = Threads(gate.settings.max_running)
         self._stand_in = stand_in
-        self.settle = LedgerWriting(ledger, self.jobs).settle
+        self.settle = LedgerWriting(gate.ledger, self.jobs).settle
         self._filling: dict[str, anyio.CapacityLimiter] = {}
 
     async def call(
@@ -195,7 +189,7 @@ class CallService:
         filling = self._filling.setdefault(call.server, anyio.CapacityLimiter(_MAX_FILLING))
         args, uses = await anyio.to_thread.run_sync(self._resolve, call, settings, check, limiter=filling)
         for use in uses:
-            self._ledger.record(ReferenceUsed(now_ms(), call.name, use.id, use.bytes))
+            self._gate.ledger.record(ReferenceUsed(now_ms(), call.name, use.id, use.bytes))
         return args
 
     def _record(
@@ -208,12 +202,12 @@ class CallService:
         *,
         is_raised: bool = False,
     ) -> Reply:
-        if self._budget is not None:
-            self._ledger.note_settlements(self._budget)
+        if self._gate.budget is not None:
+            self._gate.ledger.note_settlements(self._gate.budget)
         kept, cut = reply.kept, reply.truncation
         if kept is None and cut is not None and cut.was_truncated:
             log_cut(call, cut)
-        self._ledger.record(
+        self._gate.ledger.record(
             ToolCalled(
                 now_ms(),
                 tool=call.name,
@@ -266,7 +260,7 @@ class CallService:
     def _record_job_change(self, job: Job) -> None:
         if job.is_handed_over:
             return
-        self._ledger.record(
+        self._gate.ledger.record(
             JobChanged(
                 now_ms(),
                 job.id,

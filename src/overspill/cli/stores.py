@@ -12,6 +12,7 @@ import click
 from overspill.cli.settings import lasting_store, load_settings
 from overspill.cli.terminal import warn
 from overspill.errors import OverspillError, StoreError
+from overspill.redaction.policy import Redaction
 from overspill.retrieval.archive import Archive
 from overspill.settings import Settings
 from overspill.settings.opening import store_place
@@ -25,8 +26,8 @@ def archive(preset: str | None, config: Path | None, assignments: Sequence[str])
     return open_archive(load_settings(preset, config, assignments).settings)
 
 
-def open_archive(settings: Settings) -> Archive:
-    return Archive(find_stores(settings), warn=warn)
+def open_archive(settings: Settings, redaction: Redaction | None = None) -> Archive:
+    return Archive(find_stores(settings), warn, redaction)
 
 
 def find_stores(settings: Settings) -> list[Store]:

@@ -57,18 +57,18 @@ class Gate:
         self.intents = IntentAnswers(self._count_tokens, search)
         self._shown = ShownOutputs(shelf, ledger)
         self._shelf = shelf
-        self._ledger, self._budget = ledger, budget
+        self.ledger, self.budget = ledger, budget
 
     async def deliver(self, call: ToolCall, collected: CollectedResult, settings: Settings, *, for_program: bool) -> Reply:
         """Decide, reserve room, store, and word the reply. `settings`, here and below, are the tool's."""
         passes = for_program and collected.media == "text"
         # Over the limit in bytes, keep it without measuring it first.
-        can_keep = self._budget is None and collected.media == "text" and not passes
+        can_keep = self.budget is None and collected.media == "text" and not passes
         is_kept = can_keep and 0 < settings.size_cap < collected.least_bytes and not keeps_nothing(settings)
         if self.redaction.is_on:
             await redact_result(collected, self.redaction, call, may_pass=not is_kept)
         texts = collected.in_hand
-        has_room = passes or self._budget is None
+        has_room = passes or self.budget is None
         if texts is not None and passes_for_sure(texts, settings) and (has_room or self._finds_room(collected, settings)):
             reply = self._reply_in_hand(collected)
         elif is_kept:
@@ -93,7 +93,7 @@ class Gate:
         return kept
 
     def _record(self, call: ToolCall, kept: Kept, sealed: SealedOutput) -> None:
-        self._ledger.record(OutputStored(now_ms(), kept, call.kind))
+        self.ledger.record(OutputStored(now_ms(), kept, call.kind))
         self.kept.add(kept)
         self.checkpoints.put(kept.id, sealed.checkpoints)
         self.arguments.put(kept.id, hide(self.redaction, call, write_arguments(call)))
@@ -130,45 +130,45 @@ class Gate:
 
     def reserve(self, candidates: Sequence[ReplyDraft]) -> tuple[ReplyDraft, bool]:
         """Return the first draft that fits into the context, or else the last one, and whether it fits."""
-        if self._budget is None:
+        if self.budget is None:
             return candidates[0], True
         for answer in candidates:
-            if self._budget.reserve(self._count_tokens(answer.text)):
+            if self.budget.reserve(self._count_tokens(answer.text)):
                 return answer, True
-        self._budget.charge(self._count_tokens(candidates[-1].text))
+        self.budget.charge(self._count_tokens(candidates[-1].text))
         return candidates[-1], False
 
     @property
     def room(self) -> int | None:
         """How many tokens the next reply may have."""
-        return None if self._budget is None else self._budget.room
+        return None if self.budget is None else self.budget.room
 
     def _finds_room(self, collected: CollectedResult, settings: Settings) -> bool:
         """Reserves room for texts within all other limits. Returns False if there is no room, or if counting would take long."""
-        if self._budget is None or keeps_nothing(settings) or collected.least_bytes > MAX_BYTES_ON_LOOP:
-            return self._budget is None
+        if self.budget is None or keeps_nothing(settings) or collected.least_bytes > MAX_BYTES_ON_LOOP:
+            return self.budget is None
         shown = "".join(collected.in_hand or ())
-        return self._budget.reserve(self._count_tokens(shown) + collected.count_notes(self._count_tokens))
+        return self.budget.reserve(self._count_tokens(shown) + collected.count_notes(self._count_tokens))
 
     def _verdict(self, collected: CollectedResult, size: Size, settings: Settings) -> Verdict:
         if collected.media == "binary":
             return Keep("binary")
-        room = None if self._budget is None else Room(now=self._budget.room, alone=self._budget.capacity)
+        room = None if self.budget is None else Room(now=self.budget.room, alone=self.budget.capacity)
         verdict = decide(size, settings, room)
         if collected.spool.failure and not (collected.in_hand is not None and keeps_nothing(settings)):
             # The output is too large to store, or the store failed. An incomplete output cannot pass.
             return verdict if isinstance(verdict, Keep) else Keep("size_cap")
-        if isinstance(verdict, Pass) and self._budget is not None and not keeps_nothing(settings):
+        if isinstance(verdict, Pass) and self.budget is not None and not keeps_nothing(settings):
             need = size.tokens + collected.count_notes(self._count_tokens)
-            return verdict if self._budget.reserve(need) else Keep("reserve_failed")
+            return verdict if self.budget.reserve(need) else Keep("reserve_failed")
         return verdict
 
     async def _pass_on(self, call: ToolCall, collected: CollectedResult, size: Size, settings: Settings) -> Reply:
         fits = True
-        if self._budget is not None and keeps_nothing(settings):
+        if self.budget is not None and keeps_nothing(settings):
             need = size.tokens + collected.count_notes(self._count_tokens)
-            if not (fits := self._budget.reserve(need)):
-                self._budget.charge(need)
+            if not (fits := self.budget.reserve(need)):
+                self.budget.charge(need)
         await self._take_in_hand(call, collected, size)
         if not collected.spool.in_memory:
             await anyio.to_thread.run_sync(collected.spool.discard)

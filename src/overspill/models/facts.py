@@ -64,13 +64,8 @@ def is_large(target: str) -> bool:
     return max(said) >= _MIN_LARGE_BILLIONS if said else _LARGE.search(name) is not None
 
 
-def convert_limits(limits: Mapping[str, ModelLimits]) -> dict[str, ModelFacts]:
-    """The setting `modelLimits`, by target."""
-    return {target: ModelFacts(limit.context_window or 0, limit.max_output_tokens or 0) for target, limit in limits.items()}
-
-
-def find_facts(target: str, configured: Mapping[str, ModelFacts]) -> ModelFacts:
-    """The limits of a model. A figure configured for exactly this target wins over its family's."""
+def find_facts(target: str, configured: Mapping[str, ModelFacts | ModelLimits]) -> ModelFacts:
+    """The limits of a model. A figure configured for exactly this target, as in `modelLimits`, wins over its family's."""
     family = next((facts for pattern, facts in _FAMILIES if pattern.search(target.lower())), UNKNOWN_FACTS)
     own = configured.get(target, family)
     window = own.context_window or family.context_window

@@ -11,9 +11,10 @@ from overspill.models import scripted
 from overspill.models.endpoints import Endpoint, complete_endpoint, split_target
 from overspill.models.facts import ModelFacts, find_facts
 from overspill.models.protocol import Model
+from overspill.settings.keys import ModelLimits
 
 
-def open_model(target: str, endpoints: Mapping[str, Endpoint], facts: Mapping[str, ModelFacts]) -> Model:
+def open_model(target: str, endpoints: Mapping[str, Endpoint], facts: Mapping[str, ModelFacts | ModelLimits]) -> Model:
     """The model of a target. Sends nothing: a wrong key or an unreachable server shows only at the first request."""
     provider, name = split_target(target, endpoints)
     if provider == scripted.PROVIDER and provider not in endpoints:

@@ -3,41 +3,63 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from mmap import mmap
-from typing import Any, TypeAlias
+from typing import Any
 
 import anyio.to_thread
 
 from overspill import reading
 from overspill.errors import BadRequest
 from overspill.extraction import BUILTIN
-from overspill.gate.gate import Gate
 from overspill.programs.content import MAX_LOADED_BYTES, Content, Parts, find_layout, read_content, split_content
-from overspill.programs.trace import Trace
+from overspill.reading.references import may_pass
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.output import StoredOutput
-from overspill.retrieval.outputs import StoredOutputs
 from overspill.retrieval.tables import OutputTables
 from overspill.retrieval.views import describe_gaps
 from overspill.text.encoding import decode
 from overspill.text.humanize import one_line
 from overspill.text.regex import regex
-from overspill.types import Kept, LineageSource, ToolCall
+from overspill.types import Kept, Lineage, LineageCall, LineageSource, ToolCall
 from overspill.wording import programs as wording
+
+
+class Trace:
+    """What a program has used: all of one server, unless the user permits more, because data must not reach another server."""
+
+    def __init__(self, code: str, allow: Sequence[tuple[str, str]]) -> None:
+        self._code, self._allow = code, allow
+        self._entered: dict[tuple[str, str], str] = {}
+        """By server (empty for the host program) and tool."""
+        self.sources: dict[str, LineageSource] = {}
+        self.calls: list[LineageCall] = []
+
+    def enter(self, server: str, tool: str, what: str, *, is_output: bool = False) -> None:
+        """Note a tool or an output. Raises BadRequest for another server, because arguments may hold anything read so far."""
+        here = (server, tool)
+        for other, before in self._entered.items():
+            if not (may_pass(other, here, self._allow) or (is_output and may_pass(here, other, self._allow))):
+                raise BadRequest(wording.other_server(what, before))
+        self._entered.setdefault(here, what)
+
+    def describe(self) -> Lineage:
+        """Describe what the output was made from. Output from several servers belongs to all, and no single one may have it."""
+        server = "+".join(sorted({server for server, _ in self._entered if server}))
+        return Lineage(self._code, tuple(self.sources.values()), tuple(self.calls), "python", server)
+
 
 MAX_SAVED = 50
 MAX_SAVED_BYTES = 64 << 20
 _FOUND_TOKENS = 2_000
 _NOT_IN_LABELS = regex(r"[/\\?#]")
-Sources: TypeAlias = tuple[Gate, StoredOutputs, OutputTables, Extractor]
 
 
 class ProgramLibrary:
     """What one program can load. `aliases` are other names of outputs, such as file names."""
 
-    def __init__(self, sources: Sources, trace: Trace, aliases: Mapping[str, str]) -> None:
-        _, self._outputs, self._tables, self._extractor = sources
+    def __init__(self, tables: OutputTables, extractor: Extractor, trace: Trace, aliases: Mapping[str, str]) -> None:
+        self._outputs, self._tables, self._extractor = tables.outputs, tables, extractor
         self._trace, self._aliases = trace, aliases
         self._parts: dict[str, Parts] = {}
         self.saved: list[Kept] = []

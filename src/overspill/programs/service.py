@@ -13,10 +13,11 @@ import anyio.to_thread
 from overspill.calls.job import current
 from overspill.calls.service import Background, CallService
 from overspill.errors import BadRequest, MissingPackage, require
-from overspill.programs.library import ProgramLibrary, Sources
+from overspill.programs.library import ProgramLibrary, Trace
 from overspill.programs.tools import ListTools, ProgramTool, ProgramTools, define_tools, select_allowed
-from overspill.programs.trace import Trace
 from overspill.retrieval.definitions import RunProgram, has_programs, parse_arguments
+from overspill.retrieval.extractor import Extractor
+from overspill.retrieval.tables import OutputTables
 from overspill.types import Output, Reply, ToolCall
 from overspill.wording import programs as wording
 
@@ -35,8 +36,8 @@ async def _list_none() -> Iterable[ProgramTool]:
 class Programs:
     """The programs of one session. `list_tools` lists the host's tools; programs may call the tools that the settings allow."""
 
-    def __init__(self, sources: Sources, calls: CallService) -> None:
-        self._sources, self._settings, self._calls = sources, sources[0].settings, calls
+    def __init__(self, tables: OutputTables, extractor: Extractor, calls: CallService) -> None:
+        self._tables, self._extractor, self._settings, self._calls = tables, extractor, tables.gate.settings, calls
         self._sandbox: Sandbox | None = None
         self.list_tools: ListTools = _list_none
 
@@ -56,7 +57,7 @@ class Programs:
         if len(code) > MAX_CODE_CHARS:
             raise BadRequest(f"The program has {len(code):,} characters. The limit is {MAX_CODE_CHARS:,}.")
         trace = Trace(code, [(way.from_, way.to) for way in self._settings.refs.allow])
-        library = ProgramLibrary(self._sources, trace, aliases)
+        library = ProgramLibrary(self._tables, self._extractor, trace, aliases)
         call = ToolCall(id, NAME, {"code": code})
 
         async def run(code: str) -> Output:
@@ -71,7 +72,7 @@ class Programs:
     async def _run(self, code: str, library: ProgramLibrary, trace: Trace) -> Output:
         """Run the program, as the tool that `calls` runs."""
         allowed = select_allowed(await self.list_tools(), self._settings)
-        tools = ProgramTools(allowed, self._calls, trace, self._sources[0].redaction.redact)
+        tools = ProgramTools(allowed, self._calls, trace, self._tables.gate.redaction.redact)
         functions: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
             "_load": (library.read, (str,)),
             "_parts": (library.list_parts, (str,)),

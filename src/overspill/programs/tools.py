@@ -22,7 +22,7 @@ from overspill.errors import BadRequest
 from overspill.gate.collect import field
 from overspill.gate.off_loop import run_off_loop
 from overspill.programs.content import MAX_LOADED_BYTES
-from overspill.programs.trace import Trace
+from overspill.programs.library import Trace
 from overspill.reading.references import Check, matches
 from overspill.schema.signatures import write_signature
 from overspill.settings import Settings

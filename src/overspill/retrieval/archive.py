@@ -14,7 +14,7 @@ from overspill.errors import AmbiguousName, HandleError, StoreError, UnknownHand
 from overspill.record import events
 from overspill.record.bill import BilledCounters
 from overspill.record.events import Entry, JobChanged, OutputStored
-from overspill.redaction.policy import NO_REDACTORS, Redaction
+from overspill.redaction.policy import NO_REDACTORS, Redaction, Redactors
 from overspill.retrieval.output import REDACTED, Quotes, StoredOutput, describe_misquotes, read_quotes
 from overspill.store.keep import list_shelves
 from overspill.store.protocols import Reader, Shelf, ShelfLabel, Store
@@ -106,8 +106,10 @@ class Archive(Struct, eq=False):
     def open_unnoted(self, kept: Kept) -> StoredOutput:
         """Open an output without noting that it was read, so that looking at it does not keep it longer. You close it."""
         with self._reading(kept.session) as shelf:
-            hidden = self.redaction.for_reading(kept.tool, kept.server) if self.redaction else NO_REDACTORS
-            return StoredOutput(kept, shelf.open(kept.id), redactors=hidden)
+            return StoredOutput(kept, shelf.open(kept.id), redactors=self.find_redactors(kept.tool, kept.server))
+
+    def find_redactors(self, tool: str, server: str) -> Redactors:
+        return self.redaction.for_reading(tool, server) if self.redaction else NO_REDACTORS
 
     def open_beside(self, session: str, id: str) -> Reader:
         """Open something stored next to a session's outputs, such as a recorded reply. You close it."""

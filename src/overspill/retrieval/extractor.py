@@ -17,7 +17,6 @@ from overspill.errors import BadRequest, SettingsError
 from overspill.extraction import BUILTIN, Cache, Document, Mode, Policy, Progress, extract, extract_with_engine
 from overspill.lexical.index import Work
 from overspill.models.endpoints import DEFAULT_TIMEOUT, Endpoint, from_environment
-from overspill.models.facts import convert_limits
 from overspill.models.opening import open_model
 from overspill.models.protocol import Model, ModelError, Request, Response
 from overspill.models.targets import Targets
@@ -121,9 +120,8 @@ class Extractor:
 
     def _open_model(self, name: str) -> Model:
         if name not in self._models:
-            limits = convert_limits(self._settings.model_limits)
             try:
-                self._models[name] = open_model(name, self._endpoints, limits)
+                self._models[name] = open_model(name, self._endpoints, self._settings.model_limits)
             except SettingsError as error:
                 return _UnavailableModel(name, str(error))
         return self._models[name]

@@ -29,10 +29,9 @@ from overspill.record.ledger import Ledger
 from overspill.retrieval import definitions, exact, extracted
 from overspill.retrieval.definitions import TOOLS, GetArtifact, GetToolOutput, WaitForToolOutput, parse_arguments
 from overspill.retrieval.delivery import StandInPage, StandIns
-from overspill.retrieval.elsewhere import JobsElsewhere
 from overspill.retrieval.exact import output_id, read_image
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
-from overspill.retrieval.jobs import describe_job, list_statuses, wait_for_news
+from overspill.retrieval.jobs import JobsElsewhere, describe_job, list_statuses, wait_for_news
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.retrieval.pages import Page, add_note, failure_page, fetch_page, make_page

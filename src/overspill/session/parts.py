@@ -31,11 +31,10 @@ from overspill.record.logs import logger
 from overspill.redaction.policy import Redaction
 from overspill.retrieval.definitions import offered_tools
 from overspill.retrieval.delivery import PassageSearch, StandIns
-from overspill.retrieval.elsewhere import JobsElsewhere
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.handlers import RetrievalTools
-from overspill.retrieval.jobs import describe_job
+from overspill.retrieval.jobs import JobsElsewhere, describe_job
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.retrieval.tables import OutputTables
 from overspill.session.compaction import Compactor
@@ -74,15 +73,13 @@ class SessionParts:
         self._elsewhere = elsewhere = JobsElsewhere(family) if family is not None and family.is_shared else None
         attend = None if elsewhere is None else elsewhere.cancel_if_aborted
         stand_ins = StandIns(gate, outputs)
-        self.calls = CallService(
-            gate, ledger, recorder, outputs.resolve, stand_ins.word, jobs, attend, budget=budget, notice=notice
-        )
+        self.calls = CallService(gate, recorder, outputs.resolve, stand_ins.word, jobs, attend, notice=notice)
         self.tables = OutputTables(gate, outputs)
         self.retrieval = RetrievalTools(
             gate, outputs, self.calls.jobs, ledger, recorder, extractor, stand_ins, self.tables, elsewhere, inherits
         )
         self.jobs = SessionJobs(self.calls, stand_ins, recorder, family)
-        self.programs = Programs((gate, outputs, self.tables, extractor), self.calls)
+        self.programs = Programs(self.tables, extractor, self.calls)
         keep_arguments = partial(self.keep, count_tokens=False)
         self.remote = RemoteTools(queue, family, keep_arguments, settings) if queue is not None and family is not None else None
         self._earlier_replies: set[str] = set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 
 from msgspec import Struct
@@ -14,7 +14,6 @@ from overspill.errors import BadRequest, HandleError, NotText, StoreError, Unkno
 from overspill.reading import Bound, Range
 from overspill.record import events
 from overspill.record.events import CommandEnded, JobChanged, now_ms
-from overspill.redaction.policy import Redaction
 from overspill.retrieval import pages
 from overspill.retrieval.archive import Archive
 from overspill.retrieval.definitions import parse_range
@@ -22,7 +21,7 @@ from overspill.retrieval.output import RunningReader, StoredOutput
 from overspill.retrieval.pages import Page
 from overspill.shell.keeping import FAMILY
 from overspill.store.keep import list_shelves
-from overspill.store.protocols import Shelf, ShelfLabel, Store
+from overspill.store.protocols import Shelf, ShelfLabel
 from overspill.store.readers import BytesReader
 from overspill.types import Kept, Size
 from overspill.wording import shell as wording
@@ -31,13 +30,10 @@ _NOTHING = ("null", "[]")
 """The results of an expression that matches nothing. A stored null or empty list looks the same."""
 
 
-class OutputFinder:
+class OutputFinder(Struct, frozen=True):
     """Searches the stores of all sessions of this user."""
 
-    def __init__(self, stores: Sequence[Store], archive: Archive, redaction: Redaction) -> None:
-        self._stores = stores
-        self._redaction = redaction
-        self._archive = archive
+    archive: Archive
 
     def wait(self, spelling: str, seconds: float) -> None:
         """Return when the command has ended, or after `seconds`. Returns immediately if it is not running."""
@@ -52,20 +48,20 @@ class OutputFinder:
     def open(self, spelling: str) -> Generator[tuple[StoredOutput, str]]:
         """Open an output, with a note on the command that printed it, if needed. Raises HandleError if it does not exist."""
         try:
-            found = self._archive.find(spelling)
+            found = self.archive.find(spelling)
         except HandleError as unknown:
             for label, shelf, change in self._unfinished(spelling):
                 with self._open_unfinished(label, shelf, change) as unfinished:
                     yield unfinished
                 return
             raise unknown from None
-        with self._archive.open(found.kept.handle) as stored:
+        with self.archive.open(found.kept.handle) as stored:
             stored.shown_id = stored.kept.artifact_id if handles.parse_name(spelling) is None else stored.kept.name
             yield stored, self._describe_end(stored.kept)
 
     @contextmanager
     def _open_unfinished(self, label: ShelfLabel, shelf: Shelf, change: JobChanged) -> Generator[tuple[StoredOutput, str]]:
-        redactors = self._redaction.for_reading(change.tool, change.server)
+        redactors = self.archive.find_redactors(change.tool, change.server)
         try:
             reader = RunningReader(shelf.open(change.id), redactors.shown)
         except UnknownHandle:
@@ -81,7 +77,7 @@ class OutputFinder:
         if handles.parse_name(spelling) is not None:
             return
         session, file = handles.parse(spelling)
-        for store in self._stores:
+        for store in self.archive.stores:
             for label in list_shelves(store, FAMILY):
                 if label.name != FAMILY and session in (None, label.session):
                     with suppress(HandleError, StoreError), closing(store.read_shelf(label.session)) as shelf:
@@ -90,7 +86,7 @@ class OutputFinder:
                             yield label, shelf, change
 
     def _describe_end(self, kept: Kept) -> str:
-        for store in self._stores if kept.reason == "background" else ():
+        for store in self.archive.stores if kept.reason == "background" else ():
             with suppress(UnknownHandle), closing(store.read_shelf(kept.session)) as shelf:
                 for event in events.decode_events(shelf.journal()):
                     if isinstance(event, CommandEnded) and event.id == kept.id:

@@ -14,9 +14,9 @@ from msgspec import to_builtins
 from overspill.cli import output, stores, tables
 from overspill.cli.common_options import CommandGroup
 from overspill.cli.settings import load_settings, settings_options
-from overspill.cli.terminal import inform, on_terminal, warn
+from overspill.cli.terminal import inform, on_terminal
 from overspill.errors import BadRequest, StoreError
-from overspill.retrieval.archive import Archive, ArchivedOutput
+from overspill.retrieval.archive import ArchivedOutput
 from overspill.retrieval.definitions import parse_range
 from overspill.retrieval.output import StoredOutput
 from overspill.store.readers import read_blocks
@@ -44,7 +44,7 @@ def artifacts() -> None:
 def list_(as_json: bool, as_lines: bool, **options: Any) -> None:
     """List stored outputs, oldest first."""
     settings = load_settings(**options).settings
-    items = Archive(stores.find_stores(settings), warn=warn).items()
+    items = stores.open_archive(settings).items()
     if as_json or as_lines:
         output.print_records(map(_describe, items), as_lines=as_lines)
     elif not items:

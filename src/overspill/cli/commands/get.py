@@ -14,11 +14,10 @@ from overspill.cli import stores
 from overspill.cli.extractions import has_answer, highlight_pattern, print_extraction, print_parts
 from overspill.cli.output import json_options, print_json, print_records
 from overspill.cli.settings import endpoints, load_settings, settings_options
-from overspill.cli.terminal import has_color, warn
+from overspill.cli.terminal import has_color
 from overspill.reading import Bound
 from overspill.record.ledger import Ledger
 from overspill.redaction.policy import Redaction
-from overspill.retrieval.archive import Archive
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.output import StoredOutput
 from overspill.settings import Settings
@@ -60,8 +59,7 @@ def get(name: str, ask: str | None, wait: float | None, as_json: bool, as_lines:
     """
     settings = load_settings(*(options.pop(key) for key in ("preset", "config", "assignments")), lasting="get").settings
     wanted = _read_wanted(ask, **options)
-    found = stores.find_stores(settings)
-    finder = OutputFinder(found, Archive(found, warn, redaction := Redaction(settings, os.environ)), redaction)
+    finder = OutputFinder(stores.open_archive(settings, Redaction(settings, os.environ)))
     bound = Bound(settings.answer_max_bytes or _UNLIMITED_BYTES, settings.answer_max_chars)
     if wait:
         finder.wait(name, wait)

@@ -12,10 +12,9 @@ import click
 
 from overspill.cli import output, stores
 from overspill.cli.settings import load_settings, settings_options
-from overspill.cli.terminal import on_terminal, warn
+from overspill.cli.terminal import on_terminal
 from overspill.errors import BadRequest, HandleError
 from overspill.redaction.policy import Redaction
-from overspill.retrieval.archive import Archive
 from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.shell.reading import OutputFinder
@@ -44,8 +43,7 @@ def python(program: str, outputs: tuple[str, ...], timeout: float | None, **opti
     is_file = program.endswith(".py") and " " not in program
     code = _read_file(program).decode("utf-8", "replace") if is_file else program
     given = load_settings(*(options[key] for key in ("preset", "config", "assignments"))).settings
-    found, redaction = stores.find_stores(given), Redaction(given, os.environ)
-    finder = OutputFinder(found, Archive(found, warn, redaction), redaction)
+    finder = OutputFinder(stores.open_archive(given, Redaction(given, os.environ)))
     data = {each: _read(each, finder) for each in outputs}
 
     async def run() -> tuple[str, bool]:

@@ -17,7 +17,6 @@ from overspill.cli.signals import serve_until_signal
 from overspill.cli.terminal import inform, warn
 from overspill.errors import MissingPackage, SettingsError
 from overspill.redaction.policy import Redaction
-from overspill.retrieval.archive import Archive
 
 _PACKAGES = ("jinja2", "markdown_it", "starlette", "uvicorn")
 _UNNAMED = ("0.0.0.0", "::", "")  # noqa: S104  # refused
@@ -54,7 +53,7 @@ def view(port: int, host: str, insecure: bool, opens: bool, **options: Any) -> N
     if not is_loopback(host) and not insecure:
         raise SettingsError(_ANYONE.format(host=host))
     settings = load_settings(**options).settings
-    archive = Archive(stores.find_stores(settings), warn, Redaction(settings, os.environ))
+    archive = stores.open_archive(settings, Redaction(settings, os.environ))
     viewer = Viewer(archive, Address(host, port), prices=settings.prices, list_facts=list_facts)
 
     async def run(stop: anyio.Event) -> None:
