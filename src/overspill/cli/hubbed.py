@@ -13,10 +13,12 @@ import anyio.to_thread
 from overspill.cli.program import prepare
 from overspill.cli.serving import Prepared, serve
 from overspill.cli.surroundings import Surroundings
+from overspill.errors import OverspillError
 from overspill.hub import frames
 from overspill.hub.process import Front
 
 if TYPE_CHECKING:
+    from overspill.mcp.proxy.options import ProxyOptions
     from overspill.mcp.proxy.served_clients import ServedClients
     from overspill.session.sharing import Sessions
 
@@ -31,9 +33,12 @@ class FrontServer:
         around = Surroundings(front.environ, Path(front.folder), is_served=True)
         prepared = await anyio.to_thread.run_sync(prepare, front.words, around)  # a file may be on a disk that hangs
         if isinstance(prepared, Prepared) and (reason := _find_refusal(prepared)):
+            if front.is_answered:
+                raise OverspillError(f"This proxy must be started again, because {reason}.")
             await front.link.write(frames.pack(frames.REFUSED, reason.encode()))
             return
-        front.link.post(frames.WELCOME)
+        if not front.is_answered:
+            front.link.post(frames.WELCOME)
         if not isinstance(prepared, Prepared):
             front.link.post(frames.EXIT, str(prepared if isinstance(prepared, int) else 0).encode())
             return
@@ -41,7 +46,7 @@ class FrontServer:
             from overspill.session.sharing import Sessions
 
             self._sessions = Sessions()
-        await serve(prepared, anyio.Event(), partial(_serve_client, front), self._sessions)
+        await serve(prepared, anyio.Event(), partial(_serve_client, front, prepared.options), self._sessions)
 
 
 def _find_refusal(prepared: Prepared) -> str:
@@ -54,16 +59,22 @@ def _find_refusal(prepared: Prepared) -> str:
     return "its store is in the folder that the client happens to be in" if is_relative else ""
 
 
-async def _serve_client(front: Front, clients: ServedClients, stop: anyio.Event) -> None:
+async def _serve_client(front: Front, options: ProxyOptions, clients: ServedClients, stop: anyio.Event) -> None:
     """Serve a front until its client has gone, and then until the client's jobs have ended."""
     from overspill.hub.lines import FrontLines
     from overspill.mcp.proxy.stdio import STDIO, serve_streams
 
-    lines = FrontLines(front.link)
+    lines = FrontLines(front.link, front.first)
     front.describe = clients.describe_servers
     front.count_requests = lambda: len(lines.requests)
     front.drain = lines.drain
-    await serve_streams(clients, stop, lines.open(), outlived_by_jobs=True)
+    if front.is_answered:
+        await front.first.end(front.link)
+    try:
+        await serve_streams(clients, stop, lines.open(), outlived_by_jobs=True)
+    finally:
+        if options.lists_folder:
+            front.first.save()
     front.link.post(frames.EXIT, b"0")
     front.has_left = True
     await clients.outlast(STDIO)

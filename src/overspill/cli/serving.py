@@ -11,16 +11,18 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.cli import terminal
 from overspill.cli.logs import find_observers, show_log
-from overspill.cli.settings import endpoints, lasting_store, load_settings, read_variable
+from overspill.cli.settings import endpoints, lists_folder, load_settings, read_variable
 from overspill.cli.signals import serve_until_signal
 from overspill.cli.surroundings import Surroundings, find_surroundings
 from overspill.cli.terminal import inform, is_quiet, lacks_mcp
@@ -73,7 +75,7 @@ def serve_outputs(family: str) -> Prepared | None:
     """Serve the retrieval tools for what sessions of this family have stored, without any server."""
     settings = load_settings(None, None, (), [PROXY_DEFAULTS, SHARED_DEFAULTS], lasting="serve", forgiving=True).settings
     environ = find_surroundings().environ  # has values to hide in what others, such as hooks, have stored
-    options = ProxyOptions(servers={}, environ=environ, shared_family=family)
+    options = ProxyOptions(servers={}, environ=environ, shared_family=family, lists_folder=lists_folder())
     return _run(Prepared({"address": None}, settings, options, environ, inform), quiet=False)
 
 
@@ -128,7 +130,7 @@ def prepare_proxy(given: Mapping[str, Any], around: Surroundings) -> Prepared:
         dry_run=given["dry_run"],
         list_outputs=given["list_outputs"],
         # A server may list other tools for each user of an address. Lists are written as they are, with any secrets in them.
-        lists_folder="" if given["address"] or stores_no_secret else os.path.join(lasting_store(), "lists"),
+        lists_folder="" if given["address"] or stores_no_secret else lists_folder(),
         shared_family=family,
         offers_own_tools=not family,
         grace_seconds=given["grace"],
@@ -162,6 +164,7 @@ async def serve(
         options = replace(options, servers=await start_early(options.servers, options.environ))
     gc.disable()  # as for commands
     try:
+        await anyio.to_thread.run_sync(import_module, "overspill.mcp.proxy.http")  # meanwhile, a hub gives first answers
         from overspill.mcp.client.process import end_unused
         from overspill.mcp.proxy.http import serve_http
         from overspill.mcp.proxy.served_clients import open_clients

@@ -108,6 +108,11 @@ def lasting_store() -> str:
     return str(_user_dir("XDG_STATE_HOME", ".local/state"))
 
 
+def lists_folder() -> str:
+    """Return where the proxy keeps what servers list."""
+    return os.path.join(lasting_store(), "lists")
+
+
 def read_variable(name: str, environ: Mapping[str, str]) -> str:
     if not environ.get(name):
         raise SettingsError(f"The environment variable {name} is not set.")

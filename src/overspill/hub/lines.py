@@ -10,6 +10,7 @@ import mcp_types
 from mcp.shared.message import SessionMessage
 
 from overspill.hub import frames
+from overspill.hub.first_answers import Asked, FirstAnswers
 from overspill.hub.link import FrontLink
 from overspill.mcp.client.framing import encode
 from overspill.mcp.proxy.stdio import Line, OutgoingStream, Streams, message_streams
@@ -24,8 +25,10 @@ _STATE_METHODS = (
 class FrontLines:
     """The messages of one client. `requests` are the ids of requests that have no answer yet."""
 
-    def __init__(self, link: FrontLink) -> None:
+    def __init__(self, link: FrontLink, first: FirstAnswers) -> None:
         self._link = link
+        self._first = first
+        self._asked: dict[bytes, Asked] = {}
         self._replayed = 0  # lines that another hub has answered
         self._unanswered_replay: object = None
         self._heard = anyio.Event()
@@ -56,11 +59,15 @@ class FrontLines:
             await anyio.sleep_forever()
         message: Any = line.message if isinstance(line, SessionMessage) else None
         is_request = isinstance(message, mcp_types.JSONRPCRequest)
+        id = dumps(message.id) if is_request else b""
+        if is_request and (
+            asked := self._first.find_asked({"method": message.method, "id": message.id, "params": message.params})
+        ):
+            self._asked[id] = asked
         if self._replayed:
             self._replayed -= 1
             self._unanswered_replay = message.id if is_request else None
             return
-        id = dumps(message.id) if is_request else b""
         if is_request:
             self.requests.add(id)
         is_state = getattr(message, "method", "") in _STATE_METHODS
@@ -71,11 +78,13 @@ class FrontLines:
         line = encode(message)
         if not isinstance(message, mcp_types.JSONRPCResponse | mcp_types.JSONRPCError):
             return frames.pack(frames.LINES, line)
+        id = dumps(message.id)
+        asked = self._asked.pop(id, None)
+        change = self._first.note(asked, id, message.result) if asked and isinstance(message, mcp_types.JSONRPCResponse) else b""
         if message.id is not None and message.id == self._unanswered_replay:
             self._unanswered_replay = None
             heard, self._heard = self._heard, anyio.Event()
             heard.set()
-            return b""
-        id = dumps(message.id)
+            return frames.pack(frames.LINES, change) if change else b""
         self.requests.discard(id)
         return frames.pack(frames.ANSWER, len(id).to_bytes(2, "big") + id + line)

@@ -47,6 +47,10 @@ class FrontLink:
             self._received += data
         return frame
 
+    def put_back(self, data: bytes) -> None:
+        """Put frames in front of those that wait to be received."""
+        self._received[:0] = data
+
     def post(self, kind: bytes, payload: bytes = b"") -> None:
         self.post_frames(frames.pack(kind, payload))
 

@@ -9,15 +9,18 @@ import socket
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.abc
+import anyio.to_thread
 from msgspec import Struct
 
 import overspill
 from overspill.errors import OverspillError
 from overspill.hub import frames
+from overspill.hub.first_answers import FirstAnswers
 from overspill.hub.link import FrontLink, served_front
 from overspill.hub.place import Place, parent_of, peer_of, process_variables, rights_of
 
@@ -37,12 +40,15 @@ class Front(Struct, dict=True):
     words: list[str]
     folder: str
     environ: Mapping[str, str]
+    first: FirstAnswers
     conversation: tuple[int, str]
     """The process that started the front, with its start time; if it is unknown, the front itself."""
     describe: Callable[[], list[dict[str, Any]]] = list
     """Returns facts about the servers that are served for the front."""
     count_requests: Callable[[], int] = int
     drain: Callable[[], None] = lambda: None
+    is_answered: bool = False
+    """Whether its client already gets its first answers."""
     has_left: bool = False
 
 
@@ -52,8 +58,11 @@ Serve = Callable[[Front], Awaitable[None]]
 class Hub:
     """A hub. `serve` accepts or refuses a front, serves it until its client has gone, and then waits for the end of its jobs."""
 
-    def __init__(self, place: Place, serve: Serve, environ: Mapping[str, str], idle_seconds: float, stop: anyio.Event) -> None:
+    def __init__(
+        self, place: Place, serve: Serve, environ: Mapping[str, str], lists: Path, idle_seconds: float, stop: anyio.Event
+    ) -> None:
         self._place = place
+        self._lists_folder = lists
         self._stop = stop
         self._serve = serve
         self._variables = process_variables(environ)
@@ -145,13 +154,18 @@ class Hub:
             return
         self._numbers += 1
         number = self._numbers
-        front = Front(link, pid, words, folder, environ, parent_of(pid) or (-number, ""))
+        first = FirstAnswers(self._lists_folder, words, folder, environ)
+        front = Front(link, pid, words, folder, environ, first, parent_of(pid) or (-number, ""))
         self._fronts[number] = front
         self._announce_change()
         served_front.set(link)
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(link.flush)
+                if await anyio.to_thread.run_sync(first.load):
+                    front.is_answered = True
+                    link.post(frames.WELCOME)
+                    group.start_soon(first.give, link)
                 await self._serve_front(front)
                 group.cancel_scope.cancel()
         finally:

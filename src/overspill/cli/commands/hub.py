@@ -17,6 +17,7 @@ from overspill.cli import output
 from overspill.cli.client_files import find_launch
 from overspill.cli.common_options import CommandGroup
 from overspill.cli.logs import show_log
+from overspill.cli.settings import lists_folder
 from overspill.cli.signals import run_until_signal
 from overspill.cli.terminal import inform
 from overspill.errors import OverspillError
@@ -147,7 +148,8 @@ def run(idle_minutes: float, at: str | None, inherit: str | None) -> None:
     place, listener = _take_place(at, inherit)
 
     async def serve(stop: anyio.Event) -> None:
-        await Hub(place, FrontServer().serve, os.environ, idle_minutes * 60 or float("inf"), stop).run(listener)
+        idle_seconds = idle_minutes * 60 or float("inf")
+        await Hub(place, FrontServer().serve, os.environ, Path(lists_folder()), idle_seconds, stop).run(listener)
 
     route_errors()
     with show_log():

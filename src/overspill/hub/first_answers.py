@@ -1,0 +1,161 @@
+"""What a front's client asks first, answered by a hub that has just started and is still importing the rest of its code.
+
+A hub keeps what it answered to `initialize`, `server/discover` and lists, under a keyed hash of all that a front was started
+with. The next hub gives the same front the same answers. Once it can serve the front, it acts on the same lines as if they were
+new, and sends no answer a second time. If a list differs by then, it says that the list has changed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+
+import overspill
+from overspill.hub import frames
+from overspill.hub.link import FrontLink
+from overspill.mcp.client import own_files
+from overspill.settings.files import USER_NAMES, WORKING_DIRECTORY_NAMES
+from overspill.text.lenient_json import UNREADABLE, dumps, loads
+
+_FORMAT = 1
+_INITIALIZED = "notifications/initialized"
+_LISTS = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+}
+_METHODS = ("initialize", "server/discover", *_LISTS)
+_MAX_PARAMS = 10_000
+_MAX_LINE_BYTES = 100_000  # of a line that can be answered here
+
+Asked = tuple[str, str, str]
+"""A method, its parameters, and those of the client's `initialize`, as JSON."""
+
+
+class FirstAnswers:
+    """The answers for one front."""
+
+    def __init__(self, folder: Path, words: Sequence[str], cwd: str, environ: Mapping[str, str]) -> None:
+        self._folder = folder
+        self._parts = overspill.__version__, tuple(words), cwd, _describe_files(words, cwd, environ)
+        self._environ = environ
+        self._file: Path | None = None
+        self._kept: dict[Asked, dict[str, Any]] = {}
+        """The answers in the file, which is as old as `_t`."""
+        self._t = 0.0
+        self._found: dict[Asked, dict[str, Any]] = {}
+        """What this hub has answered by itself, each question for the first time."""
+        self._given: set[bytes] = set()
+        """The ids of the requests that this hub has answered from the file."""
+        self._client = ""
+        self._replays, self._rest = bytearray(), bytearray()
+        self._scope, self._ended = anyio.CancelScope(), anyio.Event()
+
+    def load(self) -> bool:
+        """Read the file. Returns whether there are answers."""
+        with suppress(OSError, ValueError, TypeError, KeyError, *UNREADABLE):
+            self._file = own_files.find_file(self._folder, "first-", self._environ, *self._parts)
+            found = loads(own_files.read(self._file))
+            if found["format"] == _FORMAT:
+                self._t = float(found["t"])
+                self._kept = {(str(method), str(params), str(client)): dict(r) for method, params, client, r in found["answers"]}
+        return bool(self._kept)
+
+    def save(self) -> None:
+        """Write the file, if there is something new for it."""
+        if self._file is not None and not self._found.items() <= self._kept.items():
+            answers = [(*asked, result) for asked, result in {**self._kept, **self._found}.items()]
+            with suppress(ValueError, TypeError):
+                own_files.write(self._file, dumps({"format": _FORMAT, "t": time.time(), "answers": answers}))
+
+    def find_asked(self, message: Mapping[str, Any]) -> Asked | None:
+        """Return what this message asks, if it is a request whose answer is worth keeping."""
+        if message.get("method") not in _METHODS or message.get("id") is None:
+            return None
+        params = dumps(message.get("params")).decode()
+        if message["method"] == "initialize":
+            self._client = params
+        return (message["method"], params, self._client) if len(params) <= _MAX_PARAMS else None
+
+    async def give(self, link: FrontLink) -> None:
+        """Answer the client's lines in order, until one has no known answer or `end` is called."""
+        try:
+            with self._scope, suppress(ValueError):  # a frame over the limit is reported by whoever reads it next
+                while not self._rest and (frame := await link.receive()) is not None:
+                    kind, payload = frame
+                    self._rest += payload if kind == frames.DATA else b""
+                    while (end := self._rest.find(b"\n") + 1) and self._answer(link, bytes(self._rest[:end])):
+                        del self._rest[:end]
+                    if kind != frames.DATA:
+                        link.put_back(frames.pack(*frame))
+                        return
+        finally:
+            self._ended.set()
+
+    async def end(self, link: FrontLink) -> None:
+        """Leave the connection to the hub, with all lines of its client."""
+        self._scope.cancel()
+        await self._ended.wait()
+        link.put_back(bytes(self._replays) + (frames.pack(frames.DATA, bytes(self._rest)) if self._rest else b""))
+
+    def _answer(self, link: FrontLink, line: bytes) -> bool:
+        """Answer a line, or take it if it needs no answer. Returns False for a line that must wait for the hub."""
+        try:
+            found = loads(line) if len(line) <= _MAX_LINE_BYTES else None
+        except (ValueError, *UNREADABLE):
+            found = None
+        if not isinstance(found, dict):
+            return False
+        message = cast("dict[str, Any]", found)
+        asked = self.find_asked(message)
+        result = asked and self._kept.get(asked)
+        if asked is None or result is None:
+            if message.get("method") != _INITIALIZED:
+                return False
+            link.post(frames.TAKEN, bytes([frames.IS_STATE]))
+        else:
+            id = dumps(message["id"])
+            link.post(frames.TAKEN, bytes([frames.IS_REQUEST | (frames.IS_STATE if asked[0] == "initialize" else 0)]) + id)
+            answer = b'{"jsonrpc":"2.0","id":%s,"result":%s}\n' % (id, dumps(self._age(result)))
+            link.post(frames.ANSWER, len(id).to_bytes(2, "big") + id + answer)
+            self._given.add(id)
+        self._replays += frames.pack(frames.REPLAY, line)
+        return True
+
+    def _age(self, result: dict[str, Any]) -> dict[str, Any]:
+        """Return the result with what is left of the time for which the server said that it may be kept."""
+        if not isinstance(left := result.get("ttlMs"), int):
+            return result
+        return {**result, "ttlMs": max(0, left - int((time.time() - self._t) * 1000))}
+
+    def note(self, asked: Asked, id: bytes, result: dict[str, Any]) -> bytes:
+        """Keep an answer of the hub. Returns the line that tells the client if it was given another list than this one."""
+        if "nextCursor" not in result and '"cursor":' not in asked[1]:  # the next hub may have other pages
+            self._found.setdefault(asked, result)
+        key = _LISTS.get(asked[0], "")
+        if not key or not self._client or id not in self._given or self._kept[asked].get(key) == result.get(key):
+            return b""
+        return b'{"jsonrpc":"2.0","method":"notifications/%s/list_changed"}\n' % asked[0].split("/")[0].encode()
+
+
+def _describe_files(words: Sequence[str], cwd: str, environ: Mapping[str, str]) -> list[tuple[str, int, int]]:
+    """Describe the files that may decide what a front serves: those that its arguments name, and the settings."""
+    config = environ.get("XDG_CONFIG_HOME") or os.path.join(environ.get("HOME", ""), ".config")
+    own = words[: words.index("--")] if "--" in words else words
+    paths = [os.path.join(cwd, word.rpartition("=")[2]) for word in own]
+    paths += [os.path.join(cwd, name) for name in WORKING_DIRECTORY_NAMES]
+    paths += [os.path.join(config, "overspill", name) for name in USER_NAMES]
+    found: list[tuple[str, int, int]] = []
+    for path in paths:
+        with suppress(OSError, ValueError):
+            if stat.S_ISREG((at := os.stat(path)).st_mode):
+                found.append((path, at.st_mtime_ns, at.st_size))
+    return found
