@@ -18,17 +18,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-TESTS = Path(__file__).parents[2] / "tests"
-sys.path[:0] = [str(TESTS), str(TESTS / "conformance")]
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "conformance"))
 
 from hubs import HubHome, hub_home
 from model_apis import AnthropicApi, Call, serving
 from official import Node
 from packages import CODING_AGENTS, npm_home
-from wire import every
+from wire import EVERY, every
 
 KINDS: dict[str, dict[str, str]] = {"bare": {}, "warm hub": {}, "cold hub": {}, "without a hub": {"OVERSPILL_HUB": "off"}}
-COMMANDS = {"plain": [sys.executable, str(TESTS / "servers" / "rows.py")], "sdk": every()}
+COMMANDS = {"plain": [sys.executable, str(EVERY.with_name("servers") / "rows.py")], "sdk": every()}
 SERVERS = {name: {"type": "stdio", "command": command[0], "args": command[1:]} for name, command in COMMANDS.items()}
 
 
@@ -47,7 +47,9 @@ def servers_in_first_request(claude: Node, home: HubHome, variables: Mapping[str
     with serving(api):
         env = {**home.env, **quiet, "ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": api.url, "ENABLE_TOOL_SEARCH": "false"}
         given = {"env": {**env, **variables}, "cwd": home.folder, "stdin": subprocess.DEVNULL}
-        subprocess.run(claude.program("claude", "-p", "go"), capture_output=True, timeout=120, check=True, **given)
+        subprocess.run(  # noqa: S603
+            claude.program("claude", "-p", "go"), capture_output=True, timeout=120, check=True, **given
+        )
     assert api.first is not None, "Claude Code asked nothing"
     return {server for server in SERVERS if any(name.startswith(f"mcp__{server}__") for name in api.first)}
 
