@@ -68,7 +68,7 @@ def select(
     filling = BudgetFill(index, ranking, steps, brief, Costs(index, ranking, count))
     drafts = Drafts(index, way, has_noise=steps is not way.steps)
     draft = _fit(filling, drafts, max_tokens, count) if has_any else _NOTHING
-    excerpts, text, is_complete = draft.excerpts, draft.text, draft.is_complete
+    excerpts, text, is_complete = tuple(map(drafts.write_excerpt, draft.pieces)), draft.text, draft.is_complete
     if not excerpts:
         messages = describe_none_fits(found, max_tokens) if way.matches else describe_nothing_found(index, query, cut=ranking.cut)
         text = next((line for line in messages if count(line) <= max_tokens), "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -108,13 +108,23 @@ def find_heading(text: Text, start: int = 0, end: int | None = None, min_rows: i
     """The header and the mark that splits rows into equally many cells. None if these are not the rows of a table."""
     end = len(text) if end is None else end
     start += 3 if text[start : start + 3] == _BOM else 0
-    sample, best = _take_sample(text, start, end), None
+    sample = _take_sample(text, start, end)
+    found = _find_headers(sample, omit, is_cut=len(sample) < end - start)
+    likely = [each for each in found if len(each[0]) - each[1].above >= min_rows]
+    best = max(likely, key=lambda each: len(each[1].names), default=None)
+    return _locate(*best, start) if best else None
+
+
+@lru_cache(maxsize=4)
+def _find_headers(sample: bytes, omit: bytes, *, is_cut: bool) -> list[tuple[list[_Row], Header, str]]:
+    """The rows, the header and the mark for each mark that splits rows evenly. Remembers the last texts: what recognises one
+    then reads it."""
+    found: list[tuple[list[_Row], Header, str]] = []
     for mark in filter(decode(sample).__contains__, _MARKS):
-        rows = _read_rows(sample, mark, omit)[: -1 if len(sample) < end - start else None]
-        header = find_header([row.cells for row in rows], mark, min_rows)
-        if header and (best is None or len(header.names) > len(best.format.names)):
-            best = _locate(rows, header, mark, start)
-    return best
+        rows = _read_rows(sample, mark, omit)[: -1 if is_cut else None]
+        if header := find_header([row.cells for row in rows], mark, 1):
+            found.append((rows, header, mark))
+    return found
 
 
 def take_heading(text: Text, start: int = 0, end: int | None = None, omit: bytes = b"") -> Heading:

@@ -31,9 +31,12 @@ _MAX_REFERENCES, _MAX_ALIKE, _MAX_TARGETS = 400, 60, 2
 _MIN_NAME_CHARS, _MAX_ENDING_CHARS = 3, 2
 """The shortest name of a table, and how much longer its plural may be."""
 _MEMBERS = regex(r"[^\s\[\]{},'\"]+")
+_WORD = regex(r"[^\W_]+")
 NEVER_KEYS = ("", "None", "True", "False")
 _MAX_KEY_CHARS = 100
 
+ReadColumns: TypeAlias = Callable[[int, list[int]], Iterable[list[str]]]
+"""Reads the cells of all rows of a table, but only of these columns."""
 Words: TypeAlias = tuple[str, ...]
 Place: TypeAlias = tuple[int, int]
 """The number of a table and the number of one of its columns."""
@@ -79,8 +82,8 @@ class Reference(Struct, frozen=True):
         return Reference(*back, *there, self.confidence, self.reason, self.prefix, not self.is_forward)
 
 
-def find_references(tables: Sequence[Sketch], read: Callable[[int], Iterable[list[str]]]) -> list[Reference]:
-    """All references, the likeliest first. `read` returns the cells of all rows of a table."""
+def find_references(tables: Sequence[Sketch], read: ReadColumns) -> list[Reference]:
+    """All references, the likeliest first."""
     holders = _Holders(tables, read)
     scored = (
         _score(tables, holders, number, column) for number, table in enumerate(tables) for column in range(len(table.columns))
@@ -102,10 +105,17 @@ def split_cell(cell: str) -> list[str]:
 class _Holders:
     """Maps values that may be references to the key columns that contain them."""
 
-    def __init__(self, tables: Sequence[Sketch], read: Callable[[int], Iterable[list[str]]]) -> None:
+    def __init__(self, tables: Sequence[Sketch], read: ReadColumns) -> None:
         self.by_value: dict[str, list[Place]] = {}
         self.sizes: dict[Place, int] = {}
         wanted = {part for table in tables for values in table.values for value in values for part in _list_parts(value)}
+        shapes = [[frozenset(map(_find_shape, values)) for values in table.values] for table in tables]
+        referring = [
+            (number, column, frozenset(map(_find_shape, chain.from_iterable(map(_list_parts, table.values[column])))))
+            for number, table in enumerate(tables)
+            for column in range(len(table.columns))
+            if not _names_itself(table, column)
+        ]
         left = _MAX_ROWS
         for number in sorted(range(len(tables)), key=lambda number: tables[number].rows):
             table = tables[number]
@@ -117,12 +127,18 @@ class _Holders:
                 column for column, values in enumerate(table.values) if len(values) >= max(MIN_VALUES, _MIN_DISTINCT_SHARE * most)
             ]
             naming = dict.fromkeys(column for column in (table.key, *likely) if column >= 0 and column not in table.lists)
-            columns = list(islice(naming, _MAX_NAMING))
-            rows = ([cells[column] for column in columns] for cells in (read(number) if columns else ()))
+            columns = [
+                column
+                for column in islice(naming, _MAX_NAMING)
+                if any(place[:2] != (number, column) and place[2] & shapes[number][column] for place in referring)
+            ]
+            self.sizes.update(dict.fromkeys(((number, column) for column in naming), 0))
+            rows = read(number, columns) if columns else ()
             for column, held in zip(columns, zip(*rows, strict=True), strict=False):
                 counts = Counter(held)
                 for missing in NEVER_KEYS:
                     del counts[missing]
+                del self.sizes[number, column]
                 if len(counts) >= _MIN_UNIQUE_SHARE * counts.total() > 0:
                     self.sizes[number, column] = len(counts)
                     for value in counts.keys() & wanted:
@@ -131,6 +147,16 @@ class _Holders:
     def count(self, values: Iterable[str], *, apart_from: Place) -> Counter[Place]:
         """How many of these values each column has."""
         return Counter(place for value in values for place in self.by_value.get(value, ()) if place != apart_from)
+
+
+def _find_shape(value: str) -> tuple[bool, frozenset[str]]:
+    """What a value has in common with others like it: whether it is a number, and the signs in it."""
+    return value.isdigit(), frozenset(_WORD.sub("", value))
+
+
+def _names_itself(table: Sketch, column: int) -> bool:
+    """Whether it is its own table's key, which refers to nothing, or empty."""
+    return not table.values[column] or (column == table.key and table.cores[column] in ((), table.name))
 
 
 def _list_parts(value: str) -> Iterator[str]:
@@ -142,7 +168,7 @@ def _list_parts(value: str) -> Iterator[str]:
 def _score(tables: Sequence[Sketch], holders: _Holders, source: int, column: int) -> list[Reference]:
     """The references of a column. More than one only if it may mean any of them."""
     table, values = tables[source], tables[source].values[column]
-    if not values or (column == table.key and table.cores[column] in ((), table.name)):  # its own table's key refers to nothing
+    if _names_itself(table, column):
         return []
     times = holders.count(values, apart_from=(source, column))
 

@@ -38,7 +38,7 @@ class Found(Struct, frozen=True):
 
 
 class Draft(Struct, frozen=True):
-    excerpts: tuple[Found, ...]
+    pieces: tuple[Piece, ...]
     text: str
     is_complete: bool = False
 
@@ -48,7 +48,7 @@ class Drafts:
         self._index = index
         self._way = way
         self._has_noise = has_noise
-        self._excerpts: dict[Piece, Found] = {}
+        self._written: dict[Piece, tuple[str, str]] = {}
         self._adjacent: dict[tuple[int, int], bool] = {}
 
     def write(self, additions: Sequence[Addition]) -> Draft:
@@ -56,14 +56,14 @@ class Drafts:
         latest = {addition.record: addition.pieces for addition in additions}
         headers = [addition.header for addition in additions if addition.header]
         pieces = self._merge([*headers, *(piece for parts in latest.values() for piece in parts)])
-        excerpts = [self._write_excerpt(piece) for piece in pieces]
         closing = write_closing_line(self._index, self._way.ranking, len(self._way.matches), self._count(pieces))
         parts: list[str] = []
         previous = -1
-        for piece, excerpt in zip(pieces, excerpts, strict=True):
-            parts += ("[…]" if piece.trimmed and piece.record == previous else f"[{excerpt.locator}]", excerpt.shown)
+        for piece in pieces:
+            locator, shown = self._write_piece(piece)
+            parts += ("[…]" if piece.trimmed and piece.record == previous else f"[{locator}]", shown)
             previous = piece.record
-        return Draft(tuple(excerpts), "\n".join([*parts, closing]))
+        return Draft(tuple(pieces), "\n".join([*parts, closing]))
 
     def _merge(self, pieces: list[Piece]) -> list[Piece]:
         """Pieces in document order, merged if there is nothing to read between them."""
@@ -85,16 +85,18 @@ class Drafts:
             self._adjacent[end, start] = is_blank
         return self._adjacent.get((end, start), False)
 
-    def _write_excerpt(self, piece: Piece) -> Found:
-        if found := self._excerpts.get(piece):
-            return found
+    def _write_piece(self, piece: Piece) -> tuple[str, str]:
+        """The locator of a piece and its text as a model reads it."""
+        if piece not in self._written:
+            place = make_locator(self._index, piece.record, piece.start)
+            self._written[piece] = place, render(self._index, piece.start, piece.end)
+        return self._written[piece]
+
+    def write_excerpt(self, piece: Piece) -> Found:
         index, start, end = self._index, piece.start, piece.end
-        line = index.line_at(start)
-        place = make_locator(index, piece.record, start)
-        text = decode(bytes(index.source[start:end]))
-        last, score, shown = index.line_at(end - 1), round(piece.score, 3), render(index, start, end)
-        found = self._excerpts[piece] = Found(text, start, end, line, last, place, score, piece.trimmed, shown)
-        return found
+        (place, shown), text = self._write_piece(piece), decode(bytes(index.source[start:end]))
+        lines = index.line_at(start), index.line_at(end - 1)
+        return Found(text, start, end, *lines, place, round(piece.score, 3), piece.trimmed, shown)
 
     def _count(self, pieces: list[Piece]) -> Shown:
         """What these pieces show. A record counts as shown even if only part of it is."""

@@ -57,7 +57,7 @@ class _Reach(Struct):
 
 def connect(index: Index, query: Query, ranking: Ranking) -> tuple[list[int], list[int]]:
     """Two lists of rows, likeliest first: those where several mentions meet, with the answer there; and these with all around."""
-    if not list_tables(index):
+    if not list_tables(index) or not index.remember(read_references)[1]:
         return [], []
     connector = _Connector(index, query, ranking)
     meeting = connector.find_meeting()

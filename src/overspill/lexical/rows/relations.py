@@ -46,8 +46,8 @@ def read_references(index: Index) -> tuple[list[Relation], list[Reference]]:
     shared = Counter(words for relation in relations for words in set(relation.words))
     relations = [relation if relation.key >= 0 else _take_other_key(relation, shared) for relation in relations]
 
-    def read(number: int) -> Iterator[list[str]]:
-        return (cells for _, cells in read_rows(index, relations[number].table))
+    def read(number: int, columns: list[int]) -> Iterator[list[str]]:
+        return ([cells[column] for column in columns] for _, cells in read_rows(index, relations[number].table))
 
     return relations, [each for step in find_references(relations, read) for each in (step, step.reverse)]
 

@@ -78,8 +78,9 @@ def _weigh(index: Index, ranking: Ranking) -> tuple[float, float]:
 def _list_facts(index: Index) -> dict[int, str]:
     """Facts by record, as a reader sees them."""
     facts: dict[int, str] = {}
+    sources = index.remember(_read_sources)
     for record, text in index.remember(_list_short).items():
-        source = _read_source(index, record)
+        source = sources[record]
         if source.count(_LINK) <= _MAX_LINKS and (_FACT.fullmatch(text) or _LABELLED.search(source)):
             facts[record] = text
     return facts
@@ -88,11 +89,14 @@ def _list_facts(index: Index) -> dict[int, str]:
 def _list_remarks(index: Index) -> dict[int, str]:
     """Short values without a label. Leaves out records with links, most of which are menu items."""
     remarks = {record: text for record, text in index.remember(_list_short).items() if len(text) <= _MAX_REMARK_CHARS}
-    return {record: text for record, text in remarks.items() if _LINK not in _read_source(index, record)}
+    sources = index.remember(_read_sources)
+    return {record: text for record, text in remarks.items() if _LINK not in sources[record]}
 
 
-def _read_source(index: Index, record: int) -> bytes:
-    return bytes(index.source[index.outline.starts[record] : index.outline.ends[record]]).lower()
+def _read_sources(index: Index) -> dict[int, bytes]:
+    """The source of each short record, in lower case."""
+    starts, ends, source = index.outline.starts, index.outline.ends, index.source
+    return {record: bytes(source[starts[record] : ends[record]]).lower() for record in index.remember(_list_short)}
 
 
 def _list_sheets(index: Index) -> dict[int, str]:
