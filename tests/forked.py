@@ -34,21 +34,6 @@ _SERVE = (
     "import sys; fd, here, kind = sys.argv[1:]; sys.path.append(here); import forked; "
     "run = forked.serve(int(fd), kind); run and run()"
 )
-_OF_SERVING = tuple(
-    f"overspill.{room}"
-    for room in (
-        "agent",
-        "cli.commands.doctor",
-        "cli.commands.worker",
-        "cli.serving",
-        "mcp",
-        "models",
-        "task_queue",
-        "view",
-        "worker",
-    )
-)
-"""What few commands need and brings large packages: with them, all others would take longer to end."""
 _OF_FEW = tuple(
     f"overspill.{room}"
     for room in (
@@ -62,16 +47,14 @@ _OF_FEW = tuple(
         "tool_search.semantic",
     )
 )
-"""What even fewer tests need."""
-_SERVING = ("doctor", "login", "logout", "proxy", "run", "serve", "view", "worker")
-"""The commands that are forked from a process which has imported what they need as well."""
+"""What few tests need and brings large packages."""
 _WORKERS = {
     "overspill.sql.worker load": ("overspill.sql.loading", "decimal", "pytz", "uuid"),
     "overspill.sql.worker query": ("overspill.sql.querying", "decimal", "pytz", "uuid"),
     "overspill.schema.worker": ("jsonschema", "jsonschema_specifications", "referencing.jsonschema", "overspill.text.patterns"),
 }
 """What `confined/worker.py` starts, and what it imports."""
-_COMMANDS, _SERVING_COMMANDS = "commands", "serving commands"
+_COMMANDS = "commands"
 _starting = threading.Lock()
 _servers = dict[str, tuple[subprocess.Popen[bytes], socket.socket]]()
 """What forks each kind of process, as soon as one is needed."""
@@ -132,7 +115,7 @@ class Forked(subprocess.Popen[Any]):
         return list(args)
 
     def _kind(self, args: Sequence[str]) -> str:
-        return _SERVING_COMMANDS if args and args[0] in _SERVING else _COMMANDS
+        return _COMMANDS
 
     def _internal_poll(self, _deadstate: object = None) -> int | None:
         if self.returncode is None and self._has_ended(0):
@@ -206,11 +189,9 @@ def serve(fd: int, kind: str) -> Any:
     if kind in _WORKERS:
         _import(kind.partition(" ")[0], *_WORKERS[kind])
     else:
-        left_out = _OF_FEW if kind == _SERVING_COMMANDS else _OF_FEW + _OF_SERVING
         names = [module.name for module in walk_packages(overspill.__path__, "overspill.")]
-        _import(*(name for name in names if not name.startswith(left_out)), "anyio._backends._asyncio")
-        if kind == _SERVING_COMMANDS:
-            import_module("trust").load_certificates_once()
+        _import(*(name for name in names if not name.startswith(_OF_FEW)), "anyio._backends._asyncio")
+        import_module("trust").load_certificates_once()
         patterns: list[Any] = [each for each in gc.get_objects() if isinstance(each, Regex)]
         assert all(each.pattern for each in patterns)  # compiled here, so that no process compiles what it uses
         # The first count takes five times as long as everything else that `extract` does.

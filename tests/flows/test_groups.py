@@ -23,8 +23,10 @@ def home(request: pytest.FixtureRequest) -> Iterator[HubHome]:
         yield found
 
 
-def start(home: HubHome, *words: str, **env: str) -> HubFront:
-    return HubFront([*OVERSPILL, *words], {**home.env, **env}, home.folder)
+def start(home: HubHome, *words: str, cwd: Path | None = None, **env: str) -> HubFront:
+    """The proxies of a hub know their conversation by their parent, so they are no forks."""
+    is_alone = home.env["OVERSPILL_HUB"] == "off"
+    return HubFront([*OVERSPILL, *words], {**home.env, **env}, cwd or home.folder, forked=is_alone)
 
 
 def member(home: HubHome, *options: str, group: str = "cursor", **env: str) -> HubFront:
@@ -82,8 +84,8 @@ def test_it_waits_for_calls_that_keep_running(home: HubHome):
 def test_another_client_and_another_folder_are_another_group(other: str, home: HubHome):
     elsewhere = home.folder / "elsewhere"
     elsewhere.mkdir()
-    words = [*OVERSPILL, "serve", "cursor" if other == "folder" else other]
-    with member(home) as first, HubFront(words, home.env, elsewhere if other == "folder" else home.folder) as reader:
+    place, name = (elsewhere, "cursor") if other == "folder" else (home.folder, other)
+    with member(home) as first, start(home, "serve", name, cwd=place) as reader:
         first.hello()
         reader.hello()
         id = store_lines(first)

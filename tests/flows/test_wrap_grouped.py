@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 from client_files import CLAUDE_CODE, CLAUDE_DESKTOP, CODEX, CURSOR, VS_CODE
+from forked import run as run_forked
 from hubs import HubFront
-from wire import every
+from wire import OVERSPILL, every
 
 PROGRAM = Path(sys.executable).with_name("overspill")
 FILES = {
@@ -30,7 +31,7 @@ def environ(home: Path) -> dict[str, str]:
 
 
 def overspill(home: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([PROGRAM, *args], env=environ(home), cwd=home, capture_output=True, text=True, timeout=60, check=False)
+    return run_forked(args, env=environ(home), cwd=home, capture_output=True, text=True)
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="the places are those of Linux")
@@ -75,9 +76,10 @@ def test_the_entries_that_it_writes_work_together(tmp_path: Path):
     file = write(tmp_path, a=entry(), b=entry(), own={**entry(), "cwd": str(tmp_path)})
     overspill(tmp_path, "wrap", "cursor", "--grouped")
     found = json.loads(file.read_text())["mcpServers"]
+    assert {each["command"] for each in found.values()} == {str(PROGRAM)}
     with ExitStack() as stack:
         fronts = {
-            name: stack.enter_context(HubFront([each["command"], *each["args"]], environ(tmp_path), tmp_path))
+            name: stack.enter_context(HubFront([*OVERSPILL, *each["args"]], environ(tmp_path), tmp_path, forked=True))
             for name, each in found.items()
         }
         for front in fronts.values():

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from client_files import CLAUDE_CODE, CLAUDE_DESKTOP, CODEX, VS_CODE
+from forked import run as run_forked
 from hubs import HubFront, hub_home
 from wire import every
 
@@ -43,7 +44,7 @@ def environ(home: Path) -> dict[str, str]:
 
 
 def overspill(home: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([PROGRAM, *args], env=environ(home), cwd=home, capture_output=True, text=True, timeout=60, check=False)
+    return run_forked(args, env=environ(home), cwd=home, capture_output=True, text=True)
 
 
 def write(home: Path, content: str, place: str = ".cursor/mcp.json") -> Path:
