@@ -179,7 +179,7 @@ ROOMS: dict[str, Room] = {
     ),
     "hub": Room(
         "the resident process that serves all conversations of a user, and its thin front",
-        "errors mcp overspill settings text",
+        "errors mcp overspill settings store text",
         "mcp mcp_types",
     ),
     "cli": Room(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -31,6 +32,12 @@ def start(home: HubHome, *words: str, cwd: Path | None = None, **env: str) -> Hu
 
 def member(home: HubHome, *options: str, group: str = "cursor", **env: str) -> HubFront:
     return start(home, "proxy", "--group", group, *options, "--", *every(), **env)
+
+
+def apart(home: HubHome, *words: str) -> HubFront:
+    """Started by another process, as by another client in the same folder."""
+    code = f"import subprocess, sys; sys.exit(subprocess.call({[*OVERSPILL, *words]!r}))"
+    return HubFront([sys.executable, "-c", code], home.env, home.folder)
 
 
 def store_lines(wire: Wire) -> str:
@@ -90,6 +97,31 @@ def test_another_client_and_another_folder_are_another_group(other: str, home: H
         reader.hello()
         id = store_lines(first)
         assert "line 1:" not in read(reader, id)
+
+
+def test_two_clients_in_one_folder_do_not_see_each_others_handles(home: HubHome):
+    with member(home) as first, start(home, "serve", "cursor") as reader, apart(home, "serve", "cursor") as stranger:
+        for each in (first, reader, stranger):
+            each.hello()
+        id = store_lines(first)
+        assert "line 1:" not in read(stranger, id)
+        assert "line 1:" in read(reader, id)
+
+
+def test_a_client_that_comes_back_reads_what_it_had_stored_and_left_running(home: HubHome):
+    done, options = home.folder / "done", ("--set", "truncation.overrides.wait.asyncTimeoutSecs=0.2")
+    with apart(home, "proxy", "--group", "cursor", *options, "--", *every()) as first:
+        first.hello()
+        first.call("pid")
+        id = store_lines(first)
+        said = first.text("wait", {"file": str(done), "then": "yes"}) if home.env["OVERSPILL_HUB"] == "on" else ""
+    with start(home, "serve", "cursor") as reader:
+        reader.hello()
+        assert "line 1:" in read(reader, id)
+        if said:
+            asked = reader.begin("tools/call", {"name": "get_tool_output", "arguments": {"id": said.split()[3], "mode": "wait"}})
+            done.touch()
+            assert reader.answer(asked)["result"]["content"][0]["text"] == "yes"
 
 
 def test_secrets_that_only_the_storing_proxy_knows_stay_hidden(home: HubHome):

@@ -30,7 +30,7 @@ class FrontServer:
         self._sessions: Sessions | None = None
 
     async def serve(self, front: Front) -> None:
-        around = Surroundings(front.environ, Path(front.folder), is_served=True)
+        around = Surroundings(front.environ, Path(front.folder), is_served=True, conversation=front.conversation)
         prepared = await anyio.to_thread.run_sync(prepare, front.words, around)  # a file may be on a disk that hangs
         if isinstance(prepared, Prepared) and (reason := _find_refusal(prepared)):
             if front.is_answered:

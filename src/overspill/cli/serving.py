@@ -31,6 +31,7 @@ from overspill.hooks.shapes import family_of, find_project
 from overspill.mcp.client.config import ServerConfig, find_servers, parse_host, read_servers, server_configs, start_early
 from overspill.mcp.proxy.options import PROXY_DEFAULTS, SHARED_DEFAULTS, ProxyOptions
 from overspill.settings import Settings
+from overspill.store.conversations import conversation_of
 from overspill.text import jsonc
 from overspill.text.humanize import escape_line
 
@@ -74,9 +75,15 @@ def serve_proxy(given: Mapping[str, Any]) -> Prepared | None:
 def serve_outputs(family: str) -> Prepared | None:
     """Serve the retrieval tools for what sessions of this family have stored, without any server."""
     settings = load_settings(None, None, (), [PROXY_DEFAULTS, SHARED_DEFAULTS], lasting="serve", forgiving=True).settings
-    environ = find_surroundings().environ  # has values to hide in what others, such as hooks, have stored
-    options = ProxyOptions(servers={}, environ=environ, shared_family=family, lists_folder=lists_folder())
-    return _run(Prepared({"address": None}, settings, options, environ, inform), quiet=False)
+    around = find_surroundings()  # has values to hide in what others, such as hooks, have stored
+    options = ProxyOptions(
+        servers={},
+        environ=around.environ,
+        shared_family=family,
+        conversation=_find_conversation(around),
+        lists_folder=lists_folder(),
+    )
+    return _run(Prepared({"address": None}, settings, options, around.environ, inform), quiet=False)
 
 
 def _run(prepared: Prepared, *, quiet: bool) -> Prepared | None:
@@ -132,12 +139,17 @@ def prepare_proxy(given: Mapping[str, Any], around: Surroundings) -> Prepared:
         # A server may list other tools for each user of an address. Lists are written as they are, with any secrets in them.
         lists_folder="" if given["address"] or stores_no_secret else lists_folder(),
         shared_family=family,
+        conversation=_find_conversation(around) if family else "",
         offers_own_tools=not family,
         grace_seconds=given["grace"],
         separates_logins=bool(given["address"]),
         observers=find_observers(),
     )
     return Prepared(given, settings, options, around.environ, log)
+
+
+def _find_conversation(around: Surroundings) -> str:
+    return around.conversation if around.is_served else conversation_of(os.getpid())
 
 
 def _redactions(settings: Settings, place: str) -> list[str | None]:

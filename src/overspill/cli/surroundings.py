@@ -15,6 +15,8 @@ class Surroundings(NamedTuple):
     folder: Path = Path()
     is_served: bool = False
     """Whether a hub runs the command for a front that was started in this folder."""
+    conversation: str = ""
+    """The client that the hub runs it for; empty if it is unknown."""
 
 
 def find_surroundings() -> Surroundings:

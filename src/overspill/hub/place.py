@@ -255,18 +255,3 @@ def peer_of(link: Socket) -> tuple[int, int]:
     found = link.getsockopt(SOL_SOCKET, _socket.SO_PEERCRED, 12)
     pid, user = (int.from_bytes(found[at : at + 4], sys.byteorder) for at in (0, 4))
     return user, pid
-
-
-def parent_of(pid: int) -> tuple[int, str] | None:
-    """Return the parent of a process and when it started, because a later process may get the same number. None if unknown."""
-    try:
-        parent = int(_stat(pid)[1])
-        return (parent, _stat(parent)[19]) if parent > 1 else None
-    except (OSError, ValueError, IndexError):
-        return None
-
-
-def _stat(pid: int) -> list[str]:
-    """Return the fields of /proc/PID/stat after the process's name, which may contain any characters."""
-    with open(f"/proc/{pid}/stat", "rb") as file:
-        return file.read().rpartition(b")")[2].decode("ascii").split()

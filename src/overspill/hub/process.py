@@ -22,7 +22,8 @@ from overspill.errors import OverspillError
 from overspill.hub import frames
 from overspill.hub.first_answers import FirstAnswers
 from overspill.hub.link import FrontLink, served_front
-from overspill.hub.place import Place, parent_of, peer_of, process_variables, rights_of
+from overspill.hub.place import Place, peer_of, process_variables, rights_of
+from overspill.store.conversations import client_of, conversation_of
 
 _HELLO_SECONDS = 10.0
 _DRAIN_SECONDS = 10.0  # for calls to end before a hub is replaced
@@ -41,8 +42,8 @@ class Front(Struct, dict=True):
     folder: str
     environ: Mapping[str, str]
     first: FirstAnswers
-    conversation: tuple[int, str]
-    """The process that started the front, with its start time; if it is unknown, the front itself."""
+    conversation: str
+    """The client that started the front; empty if it is unknown."""
     describe: Callable[[], list[dict[str, Any]]] = list
     """Returns facts about the servers that are served for the front."""
     count_requests: Callable[[], int] = int
@@ -155,7 +156,7 @@ class Hub:
         self._numbers += 1
         number = self._numbers
         first = FirstAnswers(self._lists_folder, words, folder, environ)
-        front = Front(link, pid, words, folder, environ, first, parent_of(pid) or (-number, ""))
+        front = Front(link, pid, words, folder, environ, first, conversation_of(pid))
         self._fronts[number] = front
         self._announce_change()
         served_front.set(link)
@@ -205,8 +206,13 @@ class Hub:
 
     def describe(self) -> dict[str, Any]:
         fronts = [
-            {"pid": each.pid, "conversation": each.conversation[0], "hasLeft": each.has_left, "servers": each.describe()}
-            for each in self._fronts.values()
+            {
+                "pid": each.pid,
+                "conversation": client_of(each.conversation) or -number,
+                "hasLeft": each.has_left,
+                "servers": each.describe(),
+            }
+            for number, each in self._fronts.items()
         ]
         return {"pid": os.getpid(), "version": overspill.__version__, "began": self._began, "fronts": fronts}
 

@@ -18,6 +18,7 @@ from overspill.errors import HandleError, StoreError, UnknownHandle
 from overspill.record import events
 from overspill.record.events import JobChanged, OutputRetrieved, OutputStored
 from overspill.store import rules
+from overspill.store.conversations import conversation_in, is_over
 from overspill.store.keep import list_shelves
 from overspill.store.protocols import Shelf, ShelfLabel, Store
 from overspill.text.lenient_json import ready
@@ -58,14 +59,12 @@ class SessionGroup:
     """The sessions whose names are `name`, a slash, and a part that differs. All methods block.
 
     `shared_by` is the session of a worker that shares one with others: it also reads what those keep while they are live, and
-    what was kept under the name itself, before it was shared.
+    what was kept under the name itself, before it was shared. With a `conversation`, it shares only with workers of the same.
     """
 
-    def __init__(self, store: Store, name: str, shared_by: str = "") -> None:
-        self._store = store
-        self.name = name
-        self._shared_by = shared_by
-        self.is_shared = bool(shared_by)
+    def __init__(self, store: Store, name: str, shared_by: str = "", conversation: str = "") -> None:
+        self._store, self.name, self._conversation = store, name, conversation
+        self._shared_by, self.is_shared = shared_by, bool(shared_by)
         self._job_lines: dict[str, JobLines | bytes] = {}
         """What was read of each session so far; encoded if it has ended and cannot be opened again by its name."""
 
@@ -145,10 +144,10 @@ class SessionGroup:
         read: set[str] = set()
         in_background: set[str] = set()
         oldest = handles.first_of(events.now_ms() - _OLD_JOB_MS)
-        labels = [*list_shelves(self._store, self.name), *list_shelves(self._store, self.name + JOBS, after=oldest)]
-        wanted = {label.session for label in labels}
+        listed = chain(list_shelves(self._store, self.name), list_shelves(self._store, self.name + JOBS, after=oldest))
+        wanted = {label.session: label for label in filter(self._shares, listed)}
         self._job_lines = {session: lines for session, lines in list(self._job_lines.items()) if session in wanted}
-        for label in sorted(labels, key=lambda label: label.session, reverse=True):
+        for _, label in sorted(wanted.items(), reverse=True):
             with suppress(HandleError, StoreError):
                 lines = self._read_job_lines(label)
                 read |= lines.read
@@ -206,12 +205,12 @@ class SessionGroup:
             return reader.read(0, kept.size.bytes)
 
     def list_kept(self) -> list[Kept]:
-        """The outputs of the other sessions, oldest session first."""
-        by_session: list[list[Kept]] = []
-        for shelf, _ in self._readable_sessions():
+        """The outputs of the sessions that this one is shared with, oldest session first."""
+        found: list[Kept] = []
+        for shelf, _ in self._open(sorted(filter(self._shares, self._iterate_labels()), key=lambda label: label.session)):
             with suppress(HandleError, StoreError), closing(shelf):
-                by_session.append(list(_stored_outputs(shelf.journal(), shelf.session)))
-        return [kept for outputs in reversed(by_session) for kept in outputs]
+                found += list(_stored_outputs(shelf.journal(), shelf.session))
+        return found
 
     def list_most_useful(self) -> list[Kept]:
         """Outputs that can still be read, those used last and those read most in turn. Includes live sessions."""
@@ -239,7 +238,7 @@ class SessionGroup:
         return False
 
     def _readable_sessions(self, session: str | None = None, file: str = "") -> Iterator[tuple[Shelf, bool]]:
-        """The sessions that have ended or, if this one is shared, all others.
+        """The sessions that have ended, or whose client has, and those that this one is shared with.
 
         With a `file`, begins with the part of the job with this id, and skips the parts of other jobs: there may be many.
         """
@@ -250,7 +249,10 @@ class SessionGroup:
         yield from self._open(filter(self._may_read, newest_first))
 
     def _may_read(self, label: ShelfLabel) -> bool:
-        return not label.live or self.is_shared
+        return not label.live or self._shares(label) or is_over(conversation_in(label.name))
+
+    def _shares(self, label: ShelfLabel) -> bool:
+        return self.is_shared and self._conversation in ("", conversation_in(label.name))
 
     def _open(self, labels: Iterable[ShelfLabel]) -> Iterator[tuple[Shelf, bool]]:
         """Open shelves for reading, and say whether they are live. Skips sessions that have just been removed."""

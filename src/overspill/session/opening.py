@@ -28,6 +28,7 @@ from overspill.retrieval.group import JOBS, SessionGroup
 from overspill.session.parts import SessionParts, hold_shelf
 from overspill.settings import Settings
 from overspill.settings.opening import open_configured_store
+from overspill.store.conversations import conversation_in
 from overspill.store.open import is_on_server, open_store
 from overspill.store.protocols import Store
 from overspill.task_queue.address import QueueAddress, parse_address
@@ -174,7 +175,7 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
         require("jobs", jobs, (str, _NONE), "the URL of a queue")
         _check_observers(observers)
         settings = settings or Settings()
-        id, is_shared = handles.new(), shared or jobs is not None
+        id, is_shared, is_of_many = handles.new(), shared or jobs is not None, bool(name and family)
         name = name or ("" if family or jobs is None else id)
         family = find_family(name, family, shared=is_shared)
         if budget is None:  # a host that counts its window would have no room for these outputs
@@ -184,7 +185,7 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
         return cls(
             settings=settings,
             id=id,
-            name=f"{family}/{id}" if family and (is_shared or not name) else name,
+            name=f"{family}/{f'{name}.{id}' if is_of_many else id}" if family and (is_shared or not name) else name,
             family=family,
             is_shared=is_shared,
             budget=budget,
@@ -210,7 +211,8 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
                 is_off_loop=self.writes_off_loop and is_on_server(self.store.url),
             )
             extractor = Extractor(self.settings, ledger, self.models, self.endpoints)
-            group = SessionGroup(self.store, self.family, shelf.session if self.is_shared else "") if self.family else None
+            shared = (shelf.session, conversation_in(self.name)) if self.is_shared else ()
+            group = SessionGroup(self.store, self.family, *shared) if self.family else None
             inherits = group is not None and await anyio.to_thread.run_sync(group.has_outputs)
             queue = None if self.jobs is None else open_queue(self.jobs)
             parts = SessionParts(
@@ -240,14 +242,14 @@ def draw_untouched(settings: Settings, conversation: str) -> Settings:
 
 
 def find_family(name: str, family: str, *, shared: bool) -> str:
-    """The family of a session: those sessions read each other's outputs. The workers of a shared session are a family."""
+    """The family of a session: those sessions read each other's outputs. The workers of a shared session are one without it."""
     if shared and not (name or family):
         raise BadRequest("A shared session needs a name, which its workers open it by: Session(name=…, shared=True).")
-    if shared and name and family:
-        raise BadRequest("A shared session has a name or a family, not both.")
+    if shared and family and "/" in name:
+        raise BadRequest(f"{name!r} cannot name a shared session of a family, because it contains a slash.")
     if (name or family).endswith(JOBS):
         raise BadRequest(f"{name or family!r} cannot name a session: Overspill itself uses names that end with {JOBS}.")
-    return name if shared and name else family
+    return family or (name if shared else "")
 
 
 class SessionLife:

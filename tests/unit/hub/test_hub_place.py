@@ -19,7 +19,7 @@ from waiting import wait_until
 from wire import OVERSPILL, every
 
 from overspill.hub import frames, front
-from overspill.hub.place import NoHub, Place, parent_of, process_variables, rights_of
+from overspill.hub.place import NoHub, Place, process_variables, rights_of
 
 
 @pytest.fixture
@@ -213,10 +213,3 @@ def test_another_process_environment_has_another_hub_and_other_variables_do_not(
     for name in ("HTTPS_PROXY", "http_proxy", "SSL_CERT_FILE", "PYTHONPATH", "AWS_PROFILE", "TMPDIR"):
         assert Place.of(base).name != Place.of({**base, name: "x"}).name
     assert process_variables({"API_KEY": "x", "TZ": "UTC"}) == ["TZ=UTC"]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says so in /proc")
-def test_the_parent_of_a_process_is_known_by_its_start_too():
-    assert parent_of(os.getpid()) == (os.getppid(), (parent_of(os.getpid()) or (0, ""))[1])
-    assert parent_of(1 << 30) is None
-    assert parent_of(1) is None

@@ -50,6 +50,28 @@ async def test_a_later_session_of_the_family_reads_what_an_ended_one_kept(store:
         assert (await later.extract(kept.handle, "text")).found
 
 
+async def test_shared_sessions_of_a_family_share_with_those_of_the_same_name(
+    store: MemoryStore | FileStore,
+) -> None:
+    earlier = await kept_by("ann", store)
+
+    def member(name: str) -> Session:
+        return Session(name=name, family="ann", shared=True, store=store)
+
+    async with member("monday") as one, member("monday") as same, member("tuesday") as other:
+        kept = await one.keep(BIG, "dump")
+        for each in (one, same):
+            assert [found.id for found in each.kept()] == [kept.id]
+            with each.open(kept.handle) as stored:
+                assert stored.text() == BIG
+        assert other.kept() == []
+        for spelling in (kept.handle, kept.artifact_id):
+            with pytest.raises(UnknownHandle):
+                other.open(spelling)
+        with other.open(earlier.handle) as stored:
+            assert stored.text() == BIG
+
+
 async def leave_job(session: Session, *, fails: bool = False) -> str:
     async def tool() -> str:
         if fails:

@@ -85,7 +85,7 @@ def serve(client: str) -> object:
     """Serve the tools that read what others have stored, over MCP on standard input and output.
 
     CLIENT is claude-code or gemini-cli for what `overspill hook` stores, or the name that `overspill proxy --group` was given. It
-    reads the outputs of that client in this project folder, and nothing else.
+    reads the outputs of that client in this project folder, without those of other clients that still run, and nothing else.
     """
     if find_spec("mcp") is None:
         raise lacks_mcp("serve")

@@ -33,7 +33,9 @@ class ProxyOptions(Struct, frozen=True):
     lists_folder: str = ""
     """Where the lists of servers are kept for later conversations; empty: nowhere."""
     shared_family: str = ""
-    """Read what all sessions of this family have stored, instead of what earlier sessions of this proxy have."""
+    """Read what earlier sessions of this family have stored, instead of what earlier sessions of this proxy have."""
+    conversation: str = ""
+    """Also read what sessions of this family and conversation store while they are live."""
     offers_own_tools: bool = True
     """Whether this proxy offers the retrieval tools. If not, another proxy of the family does."""
     first_wait: float = 20.0

@@ -122,7 +122,7 @@ class ServedClients(Struct, eq=False):
         if owner.principal not in self._sessions:
             family, secrets = self.options.family(owner.principal), self.options.secrets
             make = partial(self._make_session, family, secrets)
-            found = await self.shared_sessions.borrow(family, self.settings, secrets, make)
+            found = await self.shared_sessions.borrow(f"{family}/{self.options.conversation}", self.settings, secrets, make)
             self._sessions[owner.principal], is_new = found
         session = self._sessions[owner.principal].session
         client: ServedClient = await self.group.start(self._serve, owner, session, identity, outlived_by_jobs)
@@ -134,8 +134,10 @@ class ServedClients(Struct, eq=False):
     def _make_session(self, family: str, secrets: Mapping[str, str]) -> Session:
         return Session(
             self.settings,
+            name=self.options.conversation,
             family=family,
-            shared=bool(self.settings.store or self.options.shared_family),  # other replicas or proxies may use the same store
+            # Other proxies of the conversation, or replicas, use the same store.
+            shared=bool(self.options.conversation or (self.settings.store and not self.options.shared_family)),
             store=self.store,
             endpoints=self.endpoints,
             notice=False,
