@@ -71,13 +71,15 @@ def _score_beside(index: Index, ranking: Ranking) -> Iterator[tuple[int, float]]
         last = {term: end for _, end, term in spots}
         first = {term: start for start, _, term in reversed(spots)}
         for step, reach, edges, spoken in ((1, BEFORE, outline.starts, last), (-1, AFTER, outline.ends, first)):
+            share, half = reach.share, reach.half_bytes
             for other in range(record + step, record + step * (_MAX_BESIDE + 1), step):
                 if not 0 <= other < len(places) or places[other] != places[record] or outline.table_of(other):
                     break
                 known, edge = near[other], edges[other]
                 for term, place in spoken.items():
-                    if (share := reach.fade(abs(edge - place))) > known.get(term, 0.0):
-                        known[term] = share
+                    faded = share / (1 + abs(edge - place) / half)
+                    if faded > known.get(term, 0.0):
+                        known[term] = faded
     for record, shares in near.items():
         own = {term for _, _, term in ranking.hits.get(record, ())}
         gain = sum(ranking.worth[term] * share for term, share in shares.items() if term not in own)

@@ -11,13 +11,11 @@ from xml.parsers import expat
 from msgspec import Struct
 
 from overspill.tables.table import MAX_TABLES, FoundTable, Row, RowFormat, Text, Unreadable, make_unique, name_column
-from overspill.text.regex import regex
 
 _CHUNK_BYTES = 1 << 16
 _MAX_SPAN = 1_000
 _MAX_CELLS = 5_000_000
 _MAX_SPANNED_COLUMNS = 500
-_SPANNING = regex(rb"(?i)\s(?:row|col)span\b")
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _HIDDEN = frozenset(("script", "style", "template"))
 _MAX_DEPTH = 200
@@ -230,12 +228,11 @@ def read_page(text: Text) -> Iterator[tuple[FoundTable, Row]]:
 
 
 def read_spanning(rows: bytes) -> list[list[list[str]]]:
-    """The rows of a table's header, and the others. Empty unless cells span columns or rows. Tables inside cells end first."""
+    """The rows of a table's header, and the others, with the cells that span columns or rows. Tables inside cells end first."""
     with suppress(Unreadable):
-        if _SPANNING.search(rows):
-            grid = _parse(b"<table>%b</table>" % rows)[-1]
-            cells = [row[:_MAX_SPANNED_COLUMNS] for row in grid.rows]
-            return [cells[: grid.header_rows], cells[grid.header_rows :]]
+        grid = _parse(b"<table>%b</table>" % rows)[-1]
+        cells = [row[:_MAX_SPANNED_COLUMNS] for row in grid.rows]
+        return [cells[: grid.header_rows], cells[grid.header_rows :]]
     return [[], []]
 
 

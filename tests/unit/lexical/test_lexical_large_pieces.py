@@ -32,7 +32,7 @@ def tree_of(text: str) -> tuple[list[tuple[bytes, bytes, int]], list[int], list[
 )
 def test_a_long_string_or_list_changes_nothing_around_it(text: str, escape: str) -> None:
     filler = "1, " if "[1," in text else " " if "gap" in text else "x"
-    many, few = (text.replace("LONG", escape + filler * count if filler == "x" else filler * count) for count in (LONG, 600))
+    many, few = (text.replace("LONG", escape + filler * count if filler == "x" else filler * count) for count in (LONG, 3_000))
     assert tree_of(many) == tree_of(few)
 
 

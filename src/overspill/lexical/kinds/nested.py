@@ -5,7 +5,15 @@ from __future__ import annotations
 from overspill.lexical import reading
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
 from overspill.lexical.kinds.lines import find_first, split_long
-from overspill.lexical.kinds.tree import MAX_WHOLE_BYTES, MIN_EMBEDDED_BYTES, Tree, find_element_start, json_tree, xml_tree
+from overspill.lexical.kinds.tree import (
+    MAX_ROW_BYTES,
+    MAX_WHOLE_BYTES,
+    MIN_EMBEDDED_BYTES,
+    Tree,
+    find_element_start,
+    json_tree,
+    xml_tree,
+)
 from overspill.lexical.outline import Outline, Table
 from overspill.tables.json_rows import split_member
 from overspill.tables.json_tables import MIN_ROWS, Shape, find_apart, find_shape, read_grid, read_names
@@ -48,8 +56,6 @@ def _split(text: Text, start: int, end: int, label: int, outline: Outline) -> No
             outline.record(*part, label)
 
 
-_MAX_ROW_BYTES = 16_000
-"""An array element larger than this is cut. In lists of texts, those with embedded text are cut above `MAX_WHOLE_BYTES`."""
 _MAX_COMPARED = 20
 """How many members of an object to compare to see whether they are rows."""
 
@@ -94,7 +100,7 @@ def _is_whole(text: Text, tree: Tree, node: int) -> bool:
     if has_text and not is_row:
         return False
     is_short = is_row and not (has_text and tree.is_list_of_texts(tree.parents[node]))
-    if tree.ends[node] - tree.starts[node] > (_MAX_ROW_BYTES if is_short else MAX_WHOLE_BYTES):
+    if tree.ends[node] - tree.starts[node] > (MAX_ROW_BYTES if is_short else MAX_WHOLE_BYTES):
         return False
     if node in tree.arrays:
         return len(children) < 2 and _find_shape(text, tree, tree.parents[node]) != "lists"
@@ -156,7 +162,7 @@ def _read_row(text: Text, tree: Tree, member: int) -> bytes:
     """The member or, if it is an array, its first row. Empty if it is too long to be a row."""
     first = next(iter(tree.children.get(member, ())), member) if member in tree.arrays else member
     start, end = (tree.starts[first] if first != member else tree.insides[member] - 1), tree.ends[first]
-    row = _read_span(text, start, end) if end - start <= _MAX_ROW_BYTES else b""
+    row = _read_span(text, start, end) if end - start <= MAX_ROW_BYTES else b""
     return b"[%b]" % row if row and first != member else row
 
 

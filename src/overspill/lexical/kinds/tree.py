@@ -12,6 +12,8 @@ from overspill.text.regex import regex
 
 MAX_WHOLE_BYTES = 2_000
 """A larger element is cut into records of its members."""
+MAX_ROW_BYTES = 16_000
+"""An array element larger than this is cut. In lists of texts, those with embedded text are cut above `MAX_WHOLE_BYTES`."""
 _MAX_LARGE_SHARE = 0.5
 """With more large elements, an array is a list of texts."""
 _MIN_TABLES = 2
@@ -26,6 +28,12 @@ _PLAIN_JSON = regex(
     rb"(?:((?:\"[^\"]*+\"\s*+:\s*+)?[{\[])([^\"{}\[\]]*+(?:\"[^\"]*+\"[^\"{}\[\]]*+)*+[}\]])?+|([}\]]))"
 )
 """A container without other containers in it is one match, up to its end."""
+_BETWEEN = rb"[^\"{}\[\]]*+"
+_LEAF = rb"[{\[]" + _BETWEEN + rb"(?:\"[^\"]*+\"" + _BETWEEN + rb")*+[}\]]"
+_NESTED = rb"[{\[]" + _BETWEEN + rb"(?:(?:\"[^\"]*+\"|" + _LEAF + rb")" + _BETWEEN + rb")*+[}\]]"
+_PLAIN_ROW = regex(rb"[\s,]*+(\{" + _BETWEEN + rb"(?:(?:\"[^\"]*+\"|" + _NESTED + rb")" + _BETWEEN + rb")*+\})")
+"""An element of an array with at most three containers in each other, which is one match if it will be one record."""
+_MAX_ROW_DEPTH = 3
 _NEXT_BRACKET = regex(rb"(?s)(?:[^\"{}\[\]]++|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"|\\?\Z))*+(?:([{\[])|[}\]])")
 """The match includes everything before the bracket, even strings. Matching each string would take three times as long."""
 _OBJECT_START = regex(rb"\{\s*+\"[^\"\\]*+\"\s*+:")
@@ -87,6 +95,10 @@ class Tree:
         self.ends[node] = end
         return self.parents[node]
 
+    def is_long(self, position: int) -> bool:
+        """Whether the first container is still open, and so long that only the ends of whole rows in it matter."""
+        return self.ends[0] < 0 and position - self.starts[0] > MAX_WHOLE_BYTES and self.depth + _MAX_ROW_DEPTH < _MAX_DEPTH
+
     def shift(self, distance: int) -> Tree:
         self.starts, self.insides, self.ends = (
             array("q", (at + distance for at in ats)) for ats in (self.starts, self.insides, self.ends)
@@ -123,6 +135,11 @@ def _containers(tree: Tree, text: Text, start: int, end: int) -> int:
     node, stop = -1, start
     while start < end:
         stop = stop if start < stop else _end_piece(text, start, end)
+        if node in tree.arrays and tree.is_long(start) and (row := _PLAIN_ROW.match(text, start, stop)):
+            first, last = row.span(1)
+            if last - first <= MAX_ROW_BYTES:
+                tree.open(first, first + 1, node, start := last)
+                continue
         found = _PLAIN_JSON.match(text, start, stop)
         if found is None:
             start, stop = _skip_plain_members(text, start, stop, end), 0

@@ -31,6 +31,7 @@ _MAX_REMEMBERED_ROWS = 5_000
 _MIN_LISTED_ROWS = 3
 _MAX_SPANNING_BYTES = 1 << 20
 """The largest table of a page to read again for spanning cells."""
+_SPANNING = regex(rb"(?i)\s(?:row|col)span\b")
 _WORD = regex(r"[^\W_]+")
 _MAX_REMEMBERED_CHARS = 100
 """The stems of a longer name are not remembered."""
@@ -63,9 +64,10 @@ def find_header(index: Index, table: Table) -> tuple[int, int]:
 
 
 def _read_spanning(index: Index, table: Table) -> list[list[list[str]]]:
-    """The header rows and other rows of a page's table, if any of its cells span several columns or rows."""
+    """The header rows and other rows of a page's table, if any of its cells span several columns or rows. Else empty."""
     start, end = index.outline.label_starts[table.header], index.outline.ends[table.last - 1]
-    if not index.traits.is_markup or table.header < 0 or end - start > _MAX_SPANNING_BYTES:
+    is_short = index.traits.is_markup and table.header >= 0 and end - start <= _MAX_SPANNING_BYTES
+    if not is_short or not _SPANNING.search(index.source, start, end):
         return [[], []]
     from overspill.tables.markup import read_spanning  # noqa: PLC0415  # the parser takes long to import
 
