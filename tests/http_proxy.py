@@ -19,7 +19,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.proxy.http import ListenOptions, serve_http
+from overspill.mcp.proxy.http import FixedPrincipals, ListenOptions, serve_http
 from overspill.mcp.proxy.options import PROXY_DEFAULTS, SHARED_DEFAULTS, ProxyOptions
 from overspill.mcp.proxy.served_clients import open_clients
 from overspill.settings import load
@@ -97,7 +97,7 @@ class Served(_Reachable):
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         async with open_clients(self._settings, self._options, {}, lambda _: None) as clients:
-            await serve_http(clients, self._listen, self._listener, self._stop)
+            await serve_http(FixedPrincipals(clients, (ANN, BOB)), self._listen, self._listener, self._stop)
 
     def end(self) -> None:
         assert self._loop is not None

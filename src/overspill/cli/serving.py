@@ -178,7 +178,7 @@ async def serve(
     try:
         await anyio.to_thread.run_sync(import_module, "overspill.mcp.proxy.http")  # meanwhile, a hub gives first answers
         from overspill.mcp.client.process import end_unused
-        from overspill.mcp.proxy.http import serve_http
+        from overspill.mcp.proxy.http import FixedPrincipals, serve_http
         from overspill.mcp.proxy.served_clients import open_clients
         from overspill.mcp.proxy.stdio import serve_stdio
     except ImportError as missing:
@@ -199,7 +199,7 @@ async def serve(
             elif listen is None or listener is None:
                 await serve_stdio(clients, stop)
             else:
-                await serve_http(clients, listen, listener, stop)
+                await serve_http(FixedPrincipals(clients, listen.tokens), listen, listener, stop)
     finally:
         with anyio.CancelScope(shield=True):
             await end_unused(options.servers.values())

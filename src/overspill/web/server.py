@@ -222,20 +222,22 @@ class WebServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Streams never end by themselves. uvicorn would cancel any that have not ended in time, and log a traceback for each."""
         self._listener.close()
-        connections = cast("set[HttpConnection]", self.server_state.connections)
 
         async def hang_up() -> None:
-            for each in list(connections):
-                if each.cycle and each.scope.get(IS_STREAM):
-                    each.hang_up()
+            self.hang_up(IS_STREAM, True)
             await anyio.sleep(max(0, (self.config.timeout_graceful_shutdown or 0) - _LAST_SECONDS))
-            for each in list(connections):
-                each.hang_up()
+            self.hang_up()
 
         async with anyio.create_task_group() as group:
             group.start_soon(hang_up)
             await super().shutdown(sockets)
             group.cancel_scope.cancel()
+
+    def hang_up(self, key: str = "", value: object = None) -> None:
+        """Hang up on all clients, or on those whose last request has this value in its scope."""
+        for each in list(cast("set[HttpConnection]", self.server_state.connections)):
+            if not key or (each.cycle and each.scope.get(key) == value):
+                each.hang_up()
 
     async def on_tick(self, counter: int) -> bool:
         if self._descriptors.are_short and counter % 10 == 0:  # once a second
@@ -256,8 +258,9 @@ class WebServer(uvicorn.Server):
                     close_longest_waiting(self.server_state.connections)
                 await anyio.sleep(_PAUSE_SECONDS)
             else:
-                is_reserved = self._descriptors.is_reserved(connection.fileno())
-                if is_reserved and not close_longest_waiting(self.server_state.connections):
+                if self._descriptors.is_reserved(connection.fileno()) and not close_longest_waiting(
+                    self.server_state.connections
+                ):
                     connection.close()
                 else:
                     group.start_soon(self._open, connection)
@@ -284,9 +287,8 @@ class WebServer(uvicorn.Server):
 
 def open_listener(host: str, port: int, advice: str = "") -> socket.socket:
     """Raises SettingsError, with the advice, if nothing can listen there."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.create_server((host, port), family=family, backlog=1024)
+        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024)
     except OSError as problem:
         why = str(problem.strerror).partition(" (while")[0]  # the rest repeats the address
         raise SettingsError(f"Cannot listen on {host}:{port}: {why}.{advice}") from None

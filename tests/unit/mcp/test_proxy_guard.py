@@ -4,19 +4,29 @@ import httpx2
 import pytest
 from starlette.responses import PlainTextResponse
 
+from overspill.mcp.client.login.storage import identify_token
 from overspill.mcp.proxy.guard import Guard
 
 pytestmark = pytest.mark.anyio
 HOST = "127.0.0.1:8850"
 
 
+class OneToken:
+    names = (identify_token(b"ann's"),)
+
+    def __init__(self, sessions: int) -> None:
+        self._sessions = sessions
+
+    def count_sessions(self, principal: str) -> int:
+        return self._sessions
+
+
 async def ask(sessions: int, **headers: str) -> httpx2.Response:
     guard = Guard(
         PlainTextResponse("let in"),
-        tokens=["ann's"],
+        principals=OneToken(sessions),
         hosts={HOST},
         origins=set[str](),
-        count_sessions=lambda _: sessions,
         are_files_short=lambda: False,
     )
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(guard), base_url=f"http://{HOST}") as http:

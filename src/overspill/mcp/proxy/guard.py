@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from typing import Protocol
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -23,6 +24,16 @@ _MAX_REQUESTS = 512  # for all tokens; half of the files that may be open, if th
 _MIN_REQUESTS_PER_TOKEN = 32
 _MAX_SESSIONS_PER_TOKEN = 256
 _RETRY_LATER = {"Retry-After": "1"}
+PRINCIPAL = "overspill.principal"
+"""The guard sets this in the scope of a request that it lets in: whose request it is."""
+
+
+class KnownPrincipals(Protocol):
+    """Who is let in. Each has a token, whose digest is its name."""
+
+    @property
+    def names(self) -> Sequence[str]: ...
+    def count_sessions(self, principal: str) -> int: ...
 
 
 class Guard:
@@ -32,19 +43,16 @@ class Guard:
         self,
         app: ASGIApp,
         *,
-        tokens: Sequence[str],
+        principals: KnownPrincipals,
         hosts: Collection[str],
         origins: Collection[str],
-        count_sessions: Callable[[str], int],
         are_files_short: Callable[[], bool],
     ) -> None:
         self._app = app
         self._hosts = hosts
         self._origins = origins
-        self._principals = [identify_token(token.encode()) for token in tokens]
-        self._count_sessions = count_sessions
+        self._principals = principals
         self._are_files_short = are_files_short
-        self._max_requests = max(_MIN_REQUESTS_PER_TOKEN, min(_MAX_REQUESTS, max_files() // 2) // len(tokens))
         self._requests = Counter[str]()
         self._bytes = Counter[str]()
 
@@ -61,7 +69,7 @@ class Guard:
         user = AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
         rest = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
         self._requests[principal] += 1
-        scope[LET_IN], scope[IS_STREAM] = True, scope["method"] == "GET"
+        scope[LET_IN], scope[IS_STREAM], scope[PRINCIPAL] = True, scope["method"] == "GET", principal
         try:
             await self._pass_on({**scope, "headers": rest, "user": user}, receive, send, principal)
         finally:
@@ -92,7 +100,7 @@ class Guard:
     def _identify(self, headers: Headers) -> str | None:
         kind, _, token = headers.get("authorization", "").partition(" ")
         given = identify_token(token.strip().encode("latin-1"))
-        known = [each for each in self._principals if hmac.compare_digest(each, given)]
+        known = [each for each in self._principals.names if hmac.compare_digest(each, given)]
         return known[0] if known and kind.lower() == "bearer" else None
 
     def _refuse(self, headers: Headers, principal: str | None) -> Response | None:
@@ -104,12 +112,13 @@ class Guard:
             return PlainTextResponse("The Origin header does not name this proxy.", 403)
         if principal is None:
             return _refuse_token()
-        if self._requests[principal] >= self._max_requests:
-            return _refuse_for_now(f"This token has {self._max_requests} requests open.")
+        share = min(_MAX_REQUESTS, max_files() // 2) // len(self._principals.names)
+        if self._requests[principal] >= (most := max(_MIN_REQUESTS_PER_TOKEN, share)):
+            return _refuse_for_now(f"This token has {most} requests open.")
         version = headers.get("mcp-protocol-version")
         if "mcp-session-id" in headers or (version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS):
             return None  # such a request opens no session
-        if self._count_sessions(principal) >= _MAX_SESSIONS_PER_TOKEN:
+        if self._principals.count_sessions(principal) >= _MAX_SESSIONS_PER_TOKEN:
             return _refuse_for_now(f"This token has {_MAX_SESSIONS_PER_TOKEN} sessions open.")
         if self._are_files_short():
             return PlainTextResponse("The proxy has too many files open for a new session. Try again later.", 503, _RETRY_LATER)

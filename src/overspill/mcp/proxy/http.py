@@ -5,9 +5,10 @@ from __future__ import annotations
 import socket
 import ssl
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 import anyio
 import uvicorn
@@ -21,10 +22,11 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from overspill.errors import SettingsError
+from overspill.errors import OverspillError, SettingsError
 from overspill.mcp.client.connection import ClientIdentity
+from overspill.mcp.client.login.storage import identify_token
 from overspill.mcp.proxy.client_request import ClientRequest
-from overspill.mcp.proxy.guard import MAX_BODY_BYTES, Guard
+from overspill.mcp.proxy.guard import MAX_BODY_BYTES, PRINCIPAL, Guard, KnownPrincipals
 from overspill.mcp.proxy.proxy import build_protocol_server
 from overspill.mcp.proxy.served_client import ServedClient
 from overspill.mcp.proxy.served_clients import ClientKey, ServedClients
@@ -106,9 +108,39 @@ class ListenOptions(Struct, frozen=True):
         return frozenset(name.lower() for name in names)
 
 
-def build_application(clients: ServedClients, listen: ListenOptions, port: int, descriptors: Descriptors) -> Starlette:
+class Principals(KnownPrincipals, Protocol):
+    """Who is served, and with which servers. Tokens may come and go."""
+
+    log: Callable[[str], None]
+    gone_after: float
+    hang_up: Callable[[str], None]
+    """Closes the connections of a principal. Set when the server starts."""
+
+    async def open(self, principal: str) -> ServedClients:
+        """Return the clients among which this principal's are served. Raises OverspillError if it cannot be served."""
+        ...
+
+    async def has_store(self) -> bool: ...
+
+
+class FixedPrincipals:
+    """The principals of a proxy, who all use its servers."""
+
+    def __init__(self, clients: ServedClients, tokens: Sequence[str]) -> None:
+        self.names = [identify_token(token.encode()) for token in tokens]
+        self.log, self.gone_after = clients.log, clients.options.gone_after
+        self.hang_up: Callable[[str], None] = lambda _: None
+        self.count_sessions, self.has_store = clients.count_sessions, clients.has_store
+        self._clients = clients
+
+    async def open(self, principal: str) -> ServedClients:
+        return self._clients
+
+
+def build_application(principals: Principals, listen: ListenOptions, port: int, descriptors: Descriptors) -> Starlette:
     async def find(request: ClientRequest, identity: ClientIdentity) -> ServedClient:
         principal = _principal(request.http_request.scope)
+        clients = await principals.open(principal)
         session = request.connection.session_id or ""
         owner = ClientKey(principal, session)
         if session and request.method == "initialize":
@@ -116,7 +148,7 @@ def build_application(clients: ServedClients, listen: ListenOptions, port: int, 
         return await clients.find(owner, identity)
 
     manager = StreamableHTTPSessionManager(
-        build_protocol_server(find), max_request_body_size=MAX_BODY_BYTES, session_idle_timeout=clients.options.gone_after
+        build_protocol_server(find), max_request_body_size=MAX_BODY_BYTES, session_idle_timeout=principals.gone_after
     )
 
     @asynccontextmanager
@@ -127,39 +159,46 @@ def build_application(clients: ServedClients, listen: ListenOptions, port: int, 
     hosts = listen.host_headers(port)
     guard = Middleware(
         Guard,
-        tokens=listen.tokens,
+        principals=principals,
         hosts=hosts,
         # Without a certificate, something in front of the proxy may encrypt.
         origins={f"{scheme}://{host}" for host in hosts for scheme in (("https",) if listen.certificate else ("http", "https"))},
-        count_sessions=clients.count_sessions,
         are_files_short=descriptors.look,
     )
-    health = Middleware(Health, has_store=clients.has_store)
+    health = Middleware(Health, has_store=principals.has_store)
     # Around the routes, so that a refused client learns nothing about them, not even that a slash is missing.
-    return Starlette(routes=[Route(PATH, _ClientConnections(manager, clients))], middleware=[health, guard], lifespan=lifespan)
+    return Starlette(routes=[Route(PATH, _ClientConnections(manager, principals))], middleware=[health, guard], lifespan=lifespan)
 
 
 class _ClientConnections(StreamableHTTPASGIApp):
     """Notes which clients of the older protocol are connected."""
 
-    def __init__(self, manager: StreamableHTTPSessionManager, clients: ServedClients) -> None:
+    def __init__(self, manager: StreamableHTTPSessionManager, principals: Principals) -> None:
         super().__init__(manager)
-        self._clients = clients
+        self._principals = principals
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        session = Headers(scope=scope).get(MCP_SESSION_ID_HEADER, "")
-        with self._clients.connected(ClientKey(_principal(scope), session)):
-            await super().__call__(scope, receive, send)
+        owner = ClientKey(_principal(scope), Headers(scope=scope).get(MCP_SESSION_ID_HEADER, ""))
+        try:
+            clients = await self._principals.open(owner.principal)
+        except OverspillError as problem:
+            await PlainTextResponse(str(problem), 503)(scope, receive, send)
+            return
+        with clients.connected(owner):
+            if owner.session and not clients.has(owner):  # the client starts another session, as the protocol says
+                await PlainTextResponse("This session has ended.", 404)(scope, receive, send)
+            else:
+                await super().__call__(scope, receive, send)
 
 
 def _principal(scope: Scope) -> str:
     return scope["user"].access_token.client_id
 
 
-async def serve_http(clients: ServedClients, listen: ListenOptions, listener: socket.socket, stop: anyio.Event) -> None:
-    descriptors = Descriptors(clients.log)
+async def serve_http(principals: Principals, listen: ListenOptions, listener: socket.socket, stop: anyio.Event) -> None:
+    descriptors = Descriptors(principals.log)
     config = uvicorn.Config(
-        build_application(clients, listen, listener.getsockname()[1], descriptors),
+        build_application(principals, listen, listener.getsockname()[1], descriptors),
         ws="none",
         proxy_headers=False,
         ssl_certfile=listen.certificate,
@@ -169,4 +208,6 @@ async def serve_http(clients: ServedClients, listen: ListenOptions, listener: so
         server_header=False,
         timeout_graceful_shutdown=5,
     )
-    await WebServer(config, listener, descriptors).serve_until(stop)
+    server = WebServer(config, listener, descriptors)
+    principals.hang_up = partial(server.hang_up, PRINCIPAL)
+    await server.serve_until(stop)

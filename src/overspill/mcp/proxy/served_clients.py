@@ -56,6 +56,7 @@ class ServedClients(Struct, eq=False):
     _open_clients: dict[tuple[ClientKey, bytes], ServedClient] = {}
     _sessions: dict[str, SharedSession] = {}
     _served: Counter[str] = field(default_factory=Counter[str])
+    _serving: int = 0
     _ended: anyio.Event = field(default_factory=anyio.Event)
     _opening: anyio.Lock = field(default_factory=anyio.Lock)
 
@@ -84,6 +85,14 @@ class ServedClients(Struct, eq=False):
     def describe_servers(self) -> list[dict[str, Any]]:
         servers = [server for client in self._open_clients.values() for server in client.servers.values()]
         return [{"name": server.name, "pid": server.pid, "state": server.state} for server in servers]
+
+    @property
+    def is_used(self) -> bool:
+        """Whether any client is served, or its jobs are running."""
+        return self._serving > 0
+
+    def has(self, owner: ClientKey) -> bool:
+        return (owner, b"") in self._open_clients
 
     def connected(self, owner: ClientKey) -> AbstractContextManager[None]:
         client = self._open_clients.get((owner, b""))
@@ -156,6 +165,7 @@ class ServedClients(Struct, eq=False):
         task_status: anyio.abc.TaskStatus[ServedClient],
     ) -> None:
         self._served[owner.principal] += bool(owner.session)
+        self._serving += 1
         try:
             async with anyio.create_task_group() as group:
                 options = replace(self.options, servers=self.options.servers_of(owner.principal))
@@ -175,6 +185,7 @@ class ServedClients(Struct, eq=False):
                 group.cancel_scope.cancel()
         finally:
             self._served[owner.principal] -= bool(owner.session)
+            self._serving -= 1
             ended, self._ended = self._ended, anyio.Event()
             ended.set()
 
