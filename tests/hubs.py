@@ -25,6 +25,22 @@ from overspill.hub.place import Place
 SMALL = "line 1: the quick brown fox\n"
 """What the tool `lines` answers for one line."""
 
+ENVIRON = """
+import json, os, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "e", "version": "1"}}
+    if message["method"] == "tools/list":
+        result = {"tools": [{"name": "where", "inputSchema": {"type": "object"}}]}
+    if message["method"] == "tools/call":
+        text = json.dumps([os.getcwd(), os.environ.get("WHOSE"), sys.argv[1:]])
+        result = {"content": [{"type": "text", "text": text}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+"""A server whose tool `where` says its folder, a variable and its arguments."""
+
 
 class HubFront(Wire):
     """A front, with the client at its other end."""

@@ -185,7 +185,7 @@ ROOMS: dict[str, Room] = {
     "cli": Room(
         "the command line: parsing and rendering",
         "agent calls errors extraction handles hooks hub mcp models overspill reading record redaction retrieval session "
-        "settings shell sql store task_queue text tool_search types view wording worker",
+        "settings shell sql store task_queue text tool_search types view web wording worker",
         "click rich",
         "a command imports what it runs, so that the others start fast",
     ),

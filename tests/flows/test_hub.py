@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.request import HTTPCookieProcessor, build_opener
 
 import pytest
-from hubs import SMALL, HubFront, HubHome, hub_home
+from hubs import ENVIRON, SMALL, HubFront, HubHome, hub_home
 from upstream import is_alive
 from waiting import wait_until
 from wire import EVERY, OVERSPILL, PATIENCE, every
@@ -63,22 +63,6 @@ def test_a_hub_has_no_variable_of_a_client_in_its_own_environment(home: HubHome)
     with home.front(server=[sys.executable, str(EVERY), "legacy", "every"], MY_VALUE="hunter2") as client:
         client.hello()
         assert b"hunter2" not in Path(f"/proc/{home.pid()}/environ").read_bytes()
-
-
-ENVIRON = """
-import json, os, sys
-for line in sys.stdin:
-    message = json.loads(line)
-    if "id" not in message:
-        continue
-    result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "e", "version": "1"}}
-    if message["method"] == "tools/list":
-        result = {"tools": [{"name": "where", "inputSchema": {"type": "object"}}]}
-    if message["method"] == "tools/call":
-        text = json.dumps([os.getcwd(), os.environ.get("WHOSE"), sys.argv[1:]])
-        result = {"content": [{"type": "text", "text": text}]}
-    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
-"""
 
 
 def test_each_front_has_its_own_folder_and_environment(home: HubHome, tmp_path: Path):

@@ -19,6 +19,7 @@ from click.shell_completion import CompletionItem
 from msgspec import Struct
 
 from overspill import __version__
+from overspill.cli.hub_tokens import changed_tokens, find_servers, require_private
 from overspill.cli.settings import home
 from overspill.cli.terminal import warn
 from overspill.errors import BadRequest, MissingPackage, OverspillError, SettingsError
@@ -26,6 +27,7 @@ from overspill.mcp.host_configs import clients as places
 from overspill.mcp.host_configs import files, one_entry, rewriting
 from overspill.mcp.host_configs.clients import Client, ConfigDialect, guess_dialect
 from overspill.mcp.host_configs.files import ClientFile
+from overspill.mcp.host_configs.hub_clients import HubAddress
 from overspill.mcp.host_configs.own_entries import HookPlace
 from overspill.mcp.host_configs.rewriting import RewriteOutcome, Rewriting
 from overspill.settings.files import file_exists
@@ -37,8 +39,9 @@ _INSTALL = (
 )
 
 
-WrapWay: TypeAlias = Literal["each", "grouped", "one"]
-"""An entry for each server; the same with one more that offers the retrieval tools; or one entry for all servers."""
+WrapWay: TypeAlias = Literal["each", "grouped", "one"] | HubAddress
+"""An entry for each server; the same with one more that offers the retrieval tools; or one entry for all servers, which is a
+command or the address of the hub."""
 
 
 class ClientFiles(Struct, frozen=True):
@@ -162,8 +165,13 @@ def plan_wrap(at: ClientFiles, launch: Sequence[str], only: Sequence[str] = (), 
     hooked, name = at if isinstance(at, HookFiles) else None, str(at.servers)
     text, group = at.text(at.servers), (at.client.name if at.client else "mcp") if way == "grouped" else ""
     text = hooked.place.add_server(text, name, launch) if hooked else text
-    if way == "one":
-        result = one_entry.wrap(text, name, launch, only, at.dialect)
+    if isinstance(way, HubAddress):
+        if at.client and at.servers.absolute() != at.client.file:
+            raise SettingsError(f"{name} belongs to a project, so a token of yours must not be in it. Leave out --hub-http.")
+        require_private(at.real(at.servers), at.dialect)
+        result = one_entry.wrap(text, name, way, only, at.dialect, find_servers)
+    elif way == "one":
+        result = one_entry.wrap(text, name, launch, only, at.dialect, find_servers)
     else:
         result = rewriting.wrap(text, name, launch, only, at.dialect, group)
     texts = {at.servers: result.text}
@@ -177,7 +185,7 @@ def plan_unwrap(at: ClientFiles, only: Sequence[str] = ()) -> FilePlan:
     backups = {path: file.read_backups() for path, file in at.found.items()}
     if isinstance(at, HookFiles):
         return _plan_unwrap_hooks(at, backups)
-    result = one_entry.unwrap(at.text(at.servers), str(at.servers), backups[at.servers], only, at.dialect)
+    result = one_entry.unwrap(at.text(at.servers), str(at.servers), backups[at.servers], only, at.dialect, find_servers)
     return FilePlan(at, result, {at.servers: result.text}, is_undo=True)
 
 
@@ -186,7 +194,7 @@ def _plan_unwrap_hooks(at: HookFiles, backups: Mapping[Path, Sequence[str]]) -> 
     launch = at.launch
     result = Rewriting(texts[at.servers], ())
     if at.place.find_server(texts[at.servers], str(at.servers)):
-        result = one_entry.unwrap(texts[at.servers], str(at.servers), backups[at.servers], (), at.dialect)
+        result = one_entry.unwrap(texts[at.servers], str(at.servers), backups[at.servers], (), at.dialect, find_servers)
         texts[at.servers] = at.place.remove_server(result.text, str(at.servers))
     texts[at.hooks] = at.place.remove_hook(texts[at.hooks], str(at.hooks), launch)
     named = [outcome.server for outcome in result.outcomes if outcome.change == "unwrapped"]
@@ -205,7 +213,9 @@ def write(plan: FilePlan) -> dict[Path, Path | None]:
     for path in plan.changed:
         if path in plan.files.found:
             plan.files.found[path].require_writable()
-    with ExitStack() as undo:
+    at = plan.files
+    own = at.client is not None and at.real(at.client.file) == at.real(at.servers)
+    with changed_tokens(plan.servers.tokens, at.real(at.servers), starts_at_home=own), ExitStack() as undo:
         for path in plan.changed:
             file, text = plan.files.found.get(path), plan.texts[path]
             if file is None:

@@ -32,7 +32,7 @@ class FrontServer:
     async def serve(self, front: Front) -> None:
         around = Surroundings(front.environ, Path(front.folder), is_served=True, conversation=front.conversation)
         prepared = await anyio.to_thread.run_sync(prepare, front.words, around)  # a file may be on a disk that hangs
-        if isinstance(prepared, Prepared) and (reason := _find_refusal(prepared)):
+        if isinstance(prepared, Prepared) and (reason := find_refusal(prepared)):
             if front.is_answered:
                 raise OverspillError(f"This proxy must be started again, because {reason}.")
             await front.link.write(frames.pack(frames.REFUSED, reason.encode()))
@@ -49,7 +49,7 @@ class FrontServer:
         await serve(prepared, anyio.Event(), partial(_serve_client, front, prepared.options), self._sessions)
 
 
-def _find_refusal(prepared: Prepared) -> str:
+def find_refusal(prepared: Prepared) -> str:
     """Return why these settings need a separate process; empty if they do not."""
     settings = prepared.settings
     place = settings.store or settings.store_dir or ""

@@ -18,7 +18,8 @@ import overspill
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
+    from typing import NoReturn
 
 _MAX_PATH_BYTES = 103 if sys.platform == "darwin" else 107
 _MAX_LOG_BYTES = 1 << 20
@@ -169,7 +170,7 @@ class Place:
             raise NoHub(f"no socket can be made at {self.socket} ({problem.strerror})") from None
         return listener
 
-    def start(self, lock: int, environ: Mapping[str, str], options: Iterable[str] = ()) -> None:
+    def start(self, lock: int, environ: Mapping[str, str]) -> None:
         """Start a hub that holds the lock from now on. Clients can connect immediately: they wait until it has started."""
         listener = self.listen()
         try:
@@ -182,7 +183,7 @@ class Place:
             raise NoHub(f"no process can be started ({problem.strerror})") from None
         if not child:
             try:
-                self._become_hub(lock, listener.fileno(), log, environ, options)
+                self._become_hub(lock, listener.fileno(), log, environ)
             finally:
                 os._exit(127)
         os.waitpid(child, 0)
@@ -190,7 +191,7 @@ class Place:
         listener.close()
 
     def _become_hub(
-        self, lock: int, listener: int, log: int, environ: Mapping[str, str], options: Iterable[str]
+        self, lock: int, listener: int, log: int, environ: Mapping[str, str]
     ) -> None:  # pragma: no cover  # in a child that becomes another program
         os.setsid()
         if os.fork():
@@ -199,11 +200,18 @@ class Place:
         nothing = os.open(os.devnull, os.O_RDWR)
         for number, each in enumerate((nothing, log, log)):
             os.dup2(each, number)
-        for each in _list_open_files():  # close the client's files in the hub: another process may wait until they are closed
-            os.set_inheritable(each, each in (0, 1, 2, lock, listener))
         own = dict(each.split("=", 1) for each in process_variables(environ))
-        words = ["-X", "utf8", "-P", "-c", _START, "hub", "run", "--at", self.socket, "--inherit", f"{listener},{lock}", *options]
-        os.execve(sys.executable, [sys.executable, *words], own)  # noqa: S606  # our own program
+        self.execute([listener, lock], own)
+
+    def execute(
+        self, held: Sequence[int], environ: Mapping[str, str], *options: str
+    ) -> NoReturn:  # pragma: no cover  # becomes another program
+        """Become a hub that has these sockets, and the lock. If the code has changed since, it is a hub in another place."""
+        for each in _list_open_files():  # close the client's files in the hub: another process may wait until they are closed
+            os.set_inheritable(each, each in (0, 1, 2, *held))
+        place = ["--at", self.socket, "--inherit", ",".join(map(str, held))]
+        words = ["-X", "utf8", "-P", "-c", _START, "hub", "run", *place, *options]
+        os.execve(sys.executable, [sys.executable, *words], environ)  # noqa: S606  # our own program
 
 
 def _list_open_files() -> list[int]:

@@ -7,13 +7,14 @@ import os
 import resource
 import socket
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.abc
+import anyio.lowlevel
 import anyio.to_thread
 from msgspec import Struct
 
@@ -33,24 +34,30 @@ _MAX_UNGREETED_LINES = 100  # logged about connections without a greeting
 _FILES_PER_FRONT = 8  # open files: the front's socket, and the pipes of a server
 
 
-class Front(Struct, dict=True):
-    """One server entry of one client: what it was started with, and what is served for it."""
+class ServedEntry(Struct, dict=True, kw_only=True):
+    """What is served for one entry of a client. `over_http` is the client's file, if the client connects to the port."""
+
+    pid: int = 0
+    conversation: str = ""
+    """The client that started the front; empty if it is unknown."""
+    over_http: str = ""
+    describe: Callable[[], list[dict[str, Any]]] = list
+    """Returns facts about the servers that are served for the client."""
+    count_requests: Callable[[], int] = int
+    drain: Callable[[], None] = lambda: None
+    has_left: bool = False
+
+
+class Front(ServedEntry, kw_only=True):
+    """One server entry of one client, and what it was started with."""
 
     link: FrontLink
-    pid: int
     words: list[str]
     folder: str
     environ: Mapping[str, str]
     first: FirstAnswers
-    conversation: str
-    """The client that started the front; empty if it is unknown."""
-    describe: Callable[[], list[dict[str, Any]]] = list
-    """Returns facts about the servers that are served for the front."""
-    count_requests: Callable[[], int] = int
-    drain: Callable[[], None] = lambda: None
     is_answered: bool = False
     """Whether its client already gets its first answers."""
-    has_left: bool = False
 
 
 Serve = Callable[[Front], Awaitable[None]]
@@ -60,7 +67,14 @@ class Hub:
     """A hub. `serve` accepts or refuses a front, serves it until its client has gone, and then waits for the end of its jobs."""
 
     def __init__(
-        self, place: Place, serve: Serve, environ: Mapping[str, str], lists: Path, idle_seconds: float, stop: anyio.Event
+        self,
+        place: Place,
+        serve: Serve,
+        environ: Mapping[str, str],
+        lists: Path,
+        idle_seconds: float,
+        stop: anyio.Event,
+        port: int = 0,
     ) -> None:
         self._place = place
         self._lists_folder = lists
@@ -69,11 +83,15 @@ class Hub:
         self._variables = process_variables(environ)
         self._rights = rights_of(os.getpid())
         self._idle_seconds = idle_seconds
-        self._fronts: dict[int, Front] = {}
+        self._port = port
+        self.is_replaced = False
+        """Whether the next hub takes over this one's sockets."""
+        self._fronts: dict[int, ServedEntry] = {}
         self._numbers = self._ungreeted = 0
         self._changed = anyio.Event()
         self._began = time.time()
         self._is_ending = False
+        self._accepting = anyio.CancelScope()
         self._max_fronts = min(_MAX_FRONTS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // _FILES_PER_FRONT)
 
     async def run(self, listener: socket.socket) -> None:
@@ -85,24 +103,28 @@ class Hub:
             group.start_soon(self._wait_until_idle)
             await self._stop.wait()
             self._is_ending = True
+            self._accepting.cancel()
+            await anyio.lowlevel.checkpoint()  # what accepts has stopped to watch the socket
             with suppress(FileNotFoundError):
-                if os.stat(self._place.socket).st_ino == own:  # another hub may have started after the folder was emptied
+                # Another hub may have started after the folder was emptied.
+                if not self.is_replaced and os.stat(self._place.socket).st_ino == own:
                     os.unlink(self._place.socket)
             listener.close()
             await self._drain()
             group.cancel_scope.cancel()
 
     async def _accept(self, listener: socket.socket, group: anyio.abc.TaskGroup) -> None:
-        while not self._is_ending:
-            try:
-                await anyio.wait_readable(listener)
-                connection, _ = listener.accept()
-            except BlockingIOError:
-                continue
-            except OSError:  # out of descriptors, or closed
-                await anyio.sleep(_CHECK_SECONDS)
-                continue
-            group.start_soon(self._greet, connection)
+        with self._accepting:
+            while True:
+                try:
+                    await anyio.wait_readable(listener)
+                    connection, _ = listener.accept()
+                except BlockingIOError:
+                    continue
+                except OSError:  # out of descriptors
+                    await anyio.sleep(_CHECK_SECONDS)
+                    continue
+                group.start_soon(self._greet, connection)
 
     async def _greet(self, connection: socket.socket) -> None:
         """Welcome or refuse a front. Nothing that a front does may end the hub."""
@@ -153,14 +175,12 @@ class Hub:
         if problem:
             await link.write(frames.pack(frames.REFUSED, problem.encode()))
             return
-        self._numbers += 1
-        number = self._numbers
         first = FirstAnswers(self._lists_folder, words, folder, environ)
-        front = Front(link, pid, words, folder, environ, first, conversation_of(pid))
-        self._fronts[number] = front
-        self._announce_change()
+        front = Front(
+            link=link, pid=pid, words=words, folder=folder, environ=environ, first=first, conversation=conversation_of(pid)
+        )
         served_front.set(link)
-        try:
+        with self.counting(front):
             async with anyio.create_task_group() as group:
                 group.start_soon(link.flush)
                 if await anyio.to_thread.run_sync(first.load):
@@ -169,6 +189,16 @@ class Hub:
                     group.start_soon(first.give, link)
                 await self._serve_front(front)
                 group.cancel_scope.cancel()
+
+    @contextmanager
+    def counting(self, entry: ServedEntry) -> Generator[ServedEntry]:
+        """Use this while an entry is served: a hub that serves anything is not idle."""
+        self._numbers += 1
+        number = self._numbers
+        self._fronts[number] = entry
+        self._announce_change()
+        try:
+            yield entry
         finally:
             del self._fronts[number]
             self._announce_change()
@@ -197,11 +227,12 @@ class Hub:
         if query == b"status":
             await link.write(frames.pack(frames.LINES, json.dumps(self.describe()).encode()))
         elif query in (b"stop", b"restart"):
-            await link.write(frames.pack(frames.LINES, json.dumps({"pid": os.getpid()}).encode()))
-            if query == b"stop":
-                for front in self._fronts.values():
-                    front.link.post_errors(b"overspill: The hub was stopped.\n")
-                    front.link.post(frames.EXIT, b"1")
+            await link.write(frames.pack(frames.LINES, json.dumps({"began": self._began}).encode()))
+            self.is_replaced = query == b"restart" and bool(self._port)
+            os.utime(self._place.lock)  # so that fronts wait for the end of running calls
+            for front in [each for each in self._fronts.values() if isinstance(each, Front) and query == b"stop"]:
+                front.link.post_errors(b"overspill: The hub was stopped.\n")
+                front.link.post(frames.EXIT, b"1")
             self._stop.set()
 
     def describe(self) -> dict[str, Any]:
@@ -209,12 +240,14 @@ class Hub:
             {
                 "pid": each.pid,
                 "conversation": client_of(each.conversation) or -number,
+                "overHttp": each.over_http,
                 "hasLeft": each.has_left,
                 "servers": each.describe(),
             }
             for number, each in self._fronts.items()
         ]
-        return {"pid": os.getpid(), "version": overspill.__version__, "began": self._began, "fronts": fronts}
+        about = {"pid": os.getpid(), "version": overspill.__version__, "began": self._began, "port": self._port}
+        return {**about, "fronts": fronts}
 
     async def _wait_until_idle(self) -> None:
         while True:
@@ -229,10 +262,10 @@ class Hub:
 
     async def _drain(self) -> None:
         """Let running calls end, and take no more lines, which remain with their fronts."""
-        for front in self._fronts.values():
-            front.drain()
+        for client in self._fronts.values():
+            client.drain()
         with anyio.move_on_after(_DRAIN_SECONDS):
-            while any(front.count_requests() for front in self._fronts.values()):  # noqa: ASYNC110
+            while any(client.count_requests() for client in self._fronts.values()):  # noqa: ASYNC110
                 await anyio.sleep(_CHECK_SECONDS)
 
     def _announce_change(self) -> None:

@@ -13,6 +13,8 @@ from msgspec import Struct
 
 from overspill.errors import OverspillError
 from overspill.hub.place import process_variables
+from overspill.mcp.host_configs.files import write_private
+from overspill.text.regex import regex
 
 _MARK = "Written by `overspill hub install`"
 _NAME, _LABEL = "overspill-hub.service", "overspill.hub"
@@ -23,6 +25,7 @@ _PLAIN = {
 }  # fmt: skip
 """Variables that may be written into the file. Others may hold secrets."""
 _MAX_BYTES = 1 << 16
+_PORT = regex(r'"--port" "(\d+)"|<string>--port</string>\s*<string>(\d+)</string>')
 
 
 class HubUnit(Struct, frozen=True):
@@ -38,12 +41,7 @@ class HubUnit(Struct, frozen=True):
         """Write the file. Raises OverspillError if it exists and we did not write it."""
         self.check()
         try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            fresh = self.file.with_name(f".{self.file.name}")
-            fresh.unlink(missing_ok=True)
-            with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w", encoding="utf-8") as file:
-                file.write(self.text)
-            os.replace(fresh, self.file)
+            write_private(self.file, self.text)
         except OSError as problem:
             raise OverspillError(f"{self.file} cannot be written: {problem.strerror}.") from None
 
@@ -57,21 +55,30 @@ class HubUnit(Struct, frozen=True):
 
     def check(self) -> bool:
         """Return whether the file exists. Raises OverspillError if we did not write it."""
+        return self._read() is not None
+
+    def find_port(self) -> int | None:
+        """Return the port on which the installed hub serves HTTP; None if it has none, or no unit is installed."""
+        found = _PORT.search(self._read() or "")
+        return int(found[1] or found[2]) if found else None
+
+    def _read(self) -> str | None:
         if not os.path.lexists(self.file):
-            return False
+            return None
         with suppress(OSError):
             is_plain = not self.file.is_symlink() and self.file.is_file() and self.file.stat().st_size <= _MAX_BYTES
-            if is_plain and _MARK in self.file.read_text("utf-8", "replace"):
-                return True
+            if is_plain and _MARK in (text := self.file.read_text("utf-8", "replace")):
+                return text
         raise OverspillError(f"{self.file} exists, and Overspill did not write it. Remove it first.")
 
 
-def make_unit(environ: Mapping[str, str], platform: str, launch: Sequence[str]) -> HubUnit:
-    """Make a unit for this system. `launch` starts Overspill. Raises OverspillError without systemd and launchd."""
+def make_unit(environ: Mapping[str, str], platform: str, launch: Sequence[str], port: int | None = None) -> HubUnit:
+    """Make a unit for this system. `launch` starts Overspill; clients that speak HTTP use the `port`. Raises OverspillError
+    without systemd and launchd."""
     home = Path(environ.get("HOME", ""))
     if not home.is_absolute():
         raise OverspillError("HOME is not set, so there is no folder for the unit. Set HOME, and try again.")
-    words = [*launch, "hub", "run", "--idle-minutes", "0"]
+    words = [*launch, "hub", "run", "--idle-minutes", "0", *(["--port", str(port)] if port else [])]
     if not all(each.isprintable() for each in (str(home), *words)):
         raise OverspillError("The path of Overspill or of your home folder has characters that a unit cannot hold.")
     variables = [each for each in process_variables(environ) if each.partition("=")[0] in _PLAIN and each.isprintable()]

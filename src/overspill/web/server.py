@@ -195,8 +195,7 @@ class WebServer(uvicorn.Server):
         super().__init__(config)
         self._listener = listener
         self._descriptors = descriptors
-        self._opening: dict[socket.socket, anyio.CancelScope] = {}
-        """Connections that are being set up, which may take long with TLS."""
+        self._opening: dict[socket.socket, anyio.CancelScope] = {}  # connections being set up, which may take long with TLS
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -258,9 +257,8 @@ class WebServer(uvicorn.Server):
                     close_longest_waiting(self.server_state.connections)
                 await anyio.sleep(_PAUSE_SECONDS)
             else:
-                if self._descriptors.is_reserved(connection.fileno()) and not close_longest_waiting(
-                    self.server_state.connections
-                ):
+                is_reserved = self._descriptors.is_reserved(connection.fileno())
+                if is_reserved and not close_longest_waiting(self.server_state.connections):
                     connection.close()
                 else:
                     group.start_soon(self._open, connection)

@@ -1,10 +1,12 @@
 """How many sessions one token may have. As many as it takes to see that over HTTP would be as many servers."""
 
+from collections import Counter
+
 import httpx2
 import pytest
 from starlette.responses import PlainTextResponse
 
-from overspill.mcp.client.login.storage import identify_token
+from overspill.mcp.host_configs.hub_clients import identify_token
 from overspill.mcp.proxy.guard import Guard
 
 pytestmark = pytest.mark.anyio
@@ -15,7 +17,7 @@ class OneToken:
     names = (identify_token(b"ann's"),)
 
     def __init__(self, sessions: int) -> None:
-        self._sessions = sessions
+        self._sessions, self.requests = sessions, Counter[str]()
 
     def count_sessions(self, principal: str) -> int:
         return self._sessions

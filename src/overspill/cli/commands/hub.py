@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import sys
 import time
 from pathlib import Path
@@ -16,18 +15,17 @@ import click
 from overspill.cli import output
 from overspill.cli.client_files import find_launch
 from overspill.cli.common_options import CommandGroup
+from overspill.cli.hub_sockets import ask, take_place
 from overspill.cli.logs import show_log
 from overspill.cli.settings import lists_folder
 from overspill.cli.signals import run_until_signal
 from overspill.cli.terminal import inform
 from overspill.errors import OverspillError
-from overspill.hub import frames
-from overspill.hub.place import NoHub, Place, find_switch
+from overspill.hub.place import Place, find_switch
 from overspill.hub.unit import list_left_out, make_unit
 from overspill.text.humanize import count_noun, escape_line
 
 _IDLE_MINUTES = 10.0
-_ANSWER_SECONDS = 5.0
 _END_SECONDS = 20.0
 
 
@@ -99,14 +97,21 @@ def logs() -> None:
         click.echo("There is no log yet.")
 
 
+_port_option = click.option(
+    "--port", type=click.IntRange(1024, 65535), metavar="NUMBER", help="Also serve clients over HTTP, on this port of 127.0.0.1."
+)
+
+
 @hub.command()
 @click.option("--print", "dry", is_flag=True, help="Show the unit, and write nothing.")
-def install(*, dry: bool) -> None:
+@_port_option
+def install(*, dry: bool, port: int | None) -> None:
     """Write a unit of systemd, or on macOS of launchd, that starts the hub when you log in and never ends it.
 
-    You don't need this: the first proxy starts a hub. Nothing is started now; the command says how to.
+    You don't need this: the first proxy starts a hub. Only `overspill wrap --hub-http` needs it, with --port. Nothing is started
+    now; the command says how to.
     """
-    unit = make_unit(os.environ, sys.platform, find_launch(os.environ))
+    unit = make_unit(os.environ, sys.platform, find_launch(os.environ), port)
     if dry:
         click.echo(unit.text, nl=False)
         return
@@ -136,72 +141,45 @@ def uninstall() -> None:
     show_default=True,
     help="End after this long unused; 0: never.",
 )
+@_port_option
 @click.option("--at", hidden=True)
 @click.option("--inherit", hidden=True)
-def run(idle_minutes: float, at: str | None, inherit: str | None) -> None:
+def run(idle_minutes: float, port: int | None, at: str | None, inherit: str | None) -> None:
     """Run the hub in the foreground, for systemd or launchd."""
     # Imported late: the other commands do not need it.
     from overspill.cli.hubbed import FrontServer
     from overspill.hub.link import route_errors
     from overspill.hub.process import Hub
 
-    place, listener = _take_place(at, inherit)
+    held = take_place(at, inherit, port)
+    kept = [os.dup(each.fileno()) for each in (held.listener, held.http) if each] if port else []
+    is_replaced = False
 
     async def serve(stop: anyio.Event) -> None:
+        nonlocal is_replaced
         idle_seconds = idle_minutes * 60 or float("inf")
-        await Hub(place, FrontServer().serve, os.environ, Path(lists_folder()), idle_seconds, stop).run(listener)
+        hub = Hub(held.place, FrontServer().serve, os.environ, Path(lists_folder()), idle_seconds, stop, port or 0)
+        async with anyio.create_task_group() as group:
+            if held.http:
+                from overspill.cli.hub_http import TokenHolders
+
+                group.start_soon(TokenHolders(hub).serve, held.http, stop)
+            await hub.run(held.listener)
+        is_replaced = hub.is_replaced
 
     route_errors()
     with show_log():
-        inform(f"hub {os.getpid()} listens at {place.socket}")
+        inform(f"hub {os.getpid()} listens at {held.place.socket}{f' and on port {port}' if port else ''}")
         anyio.run(run_until_signal, serve)
-        inform(f"hub {os.getpid()} ends")
-
-
-def _take_place(at: str | None, inherit: str | None) -> tuple[Place, socket.socket]:
-    """Return the place and socket that our parent process already holds, or else take the place for this environment."""
-    if at and inherit:
-        listener, lock = map(int, inherit.split(","))
-        for each in (listener, lock):
-            os.set_inheritable(each, False)
-        return Place(os.path.dirname(at), os.path.basename(at).removesuffix(".sock")), socket.socket(fileno=listener)
-    try:
-        place = Place.of(os.environ)
-        place.check()
-        if place.take_lock() is None:
-            raise OverspillError(f"A hub already runs at {place.socket}. Stop it with `{output.program()} hub stop`.")
-        return place, socket.socket(fileno=place.listen().detach())
-    except NoHub as problem:
-        raise OverspillError(f"No hub can run: {problem}.") from None
+        inform(f"hub {os.getpid()} {'starts again' if is_replaced else 'ends'}")
+    if is_replaced:  # the same process, for who looks after it, with the same sockets, at which nobody is turned away meanwhile
+        options = ("--port", str(port), "--idle-minutes", str(idle_minutes))
+        held.place.execute([kept[0], held.lock, kept[1]], os.environ, *options)
 
 
 def list_hubs() -> list[dict[str, Any]]:
     """Return the status of each running hub. Raises OverspillError if a hub does not answer."""
     return [told for place in Place.every(os.environ) if (told := ask(place, b"status")) is not None]
-
-
-def ask(place: Place, query: bytes) -> dict[str, Any] | None:
-    """Return a hub's answer; None if no hub is running. Raises OverspillError if it does not answer."""
-    try:
-        link = place.connect(_ANSWER_SECONDS)
-    except (OSError, NoHub):
-        return None
-    received = bytearray()
-    try:
-        link.sendall(frames.pack(frames.QUERY, query))
-        while (frame := frames.unpack(received, 1 << 30)) is None:
-            if not (data := link.recv(1 << 16)):
-                return None
-            received += data
-    except TimeoutError:
-        raise OverspillError(
-            f"The hub at {place.socket} does not answer. End its process, and the next call starts another."
-        ) from None
-    except OSError:  # the hub ended at this moment
-        return None
-    finally:
-        link.close()
-    return json.loads(frame[1])
 
 
 def _end(query: bytes, done: str) -> None:
@@ -215,7 +193,7 @@ def _end_one(place: Place, query: bytes) -> bool:
     if (told := ask(place, query)) is None:
         return False
     deadline = time.monotonic() + _END_SECONDS
-    while (lock := place.take_lock()) is None and (ask(place, b"status") or told)["pid"] == told["pid"]:
+    while (lock := place.take_lock()) is None and (ask(place, b"status", _END_SECONDS) or told)["began"] == told["began"]:
         if time.monotonic() > deadline:
             raise OverspillError("The hub has not ended yet. Calls are still running, or it hangs.")
         time.sleep(0.05)
@@ -245,22 +223,25 @@ def list_facts() -> list[tuple[str, str]]:
 
 
 def _describe_hub(found: dict[str, Any]) -> str:
-    return f"process {found['pid']}, version {found['version']}, {memory_of(found['pid'])}"
+    port = f", port {found['port']}" if found.get("port") else ""
+    return f"process {found['pid']}, version {found['version']}, {memory_of(found['pid'])}{port}"
 
 
 def _count_fronts(found: dict[str, Any]) -> str:
-    fronts: list[dict[str, Any]] = found["fronts"]
-    conversations = {front["conversation"] for front in fronts}
-    return f"{count_noun(len(conversations), 'conversation')} through {count_noun(len(fronts), 'front')}"
+    fronts: list[dict[str, Any]] = [front for front in found["fronts"] if not front.get("overHttp")]
+    conversations, over_http = {front["conversation"] for front in fronts}, len(found["fronts"]) - len(fronts)
+    clients = f" and {count_noun(over_http, 'client')} over HTTP" if over_http else ""
+    return f"{count_noun(len(conversations), 'conversation')} through {count_noun(len(fronts), 'front')}{clients}"
 
 
 def _list_conversations(found: dict[str, Any]) -> list[tuple[str, list[str]]]:
-    """List for each conversation the process that it belongs to, and its servers."""
-    servers: dict[int, list[str]] = {}
+    """List for each conversation the process that it belongs to, and its servers. For HTTP, the client's file."""
+    servers: dict[tuple[int, str], list[str]] = {}
     for front in found["fronts"]:
-        servers.setdefault(front["conversation"], []).extend(f"{s['name']}: {_describe_server(s)}" for s in front["servers"])
+        key = front["conversation"], front.get("overHttp", "")
+        servers.setdefault(key, []).extend(f"{s['name']}: {_describe_server(s)}" for s in front["servers"])
     unknown = "a client whose process is unknown"
-    return [(f"process {number}" if number > 0 else unknown, servers[number]) for number in sorted(servers)]
+    return [(file or (f"process {number}" if number > 0 else unknown), servers[number, file]) for number, file in sorted(servers)]
 
 
 def _describe_server(server: dict[str, Any]) -> str:

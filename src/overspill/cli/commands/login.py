@@ -18,10 +18,11 @@ from overspill.cli.signals import run_until_done
 from overspill.cli.terminal import inform, lacks_mcp, warn
 from overspill.errors import BadRequest, OverspillError
 from overspill.mcp.client.config import ServerConfig, parse_host
-from overspill.mcp.client.login.storage import Login, LoginStore, identify_token, normalize
+from overspill.mcp.client.login.storage import Login, LoginStore, normalize
 from overspill.mcp.host_configs import rewriting
 from overspill.mcp.host_configs.clients import USUAL
 from overspill.mcp.host_configs.entries import may_hold_secret
+from overspill.mcp.host_configs.hub_clients import identify_token
 from overspill.mcp.host_configs.rewriting import ConfiguredServer
 from overspill.settings import Settings
 from overspill.text.humanize import escape_line, suggest_nearest

@@ -15,12 +15,16 @@ from overspill.cli import client_files, output, terminal
 from overspill.cli.client_files import FilePlan, HookFiles
 from overspill.cli.terminal import inform, warn
 from overspill.errors import BadRequest, OverspillError
+from overspill.hub.unit import make_unit
 from overspill.mcp.host_configs import entries, rewriting
+from overspill.mcp.host_configs.hub_clients import HubAddress
 from overspill.mcp.host_configs.rewriting import RewriteOutcome
 from overspill.text import jsonc
 from overspill.text.humanize import escape_line
 
 _ANSWERS = ("y", "yes", "n", "no")
+_ONE_ENTRY = "runs them all, and holds their original entries"
+_EXAMPLE_PORT = 8850
 _UNREMARKABLE = {rewriting.NOT_WRAPPED, entries.OWN_SERVER}
 
 
@@ -33,6 +37,9 @@ _UNREMARKABLE = {rewriting.NOT_WRAPPED, entries.OWN_SERVER}
 @click.option("--hooks", is_flag=True, help="Also put built-in tools through Overspill: claude-code and gemini-cli.")
 @click.option("--grouped", is_flag=True, help="Offer the retrieval tools once, in an entry `overspill`, not once per server.")
 @click.option("--one", is_flag=True, help="Write one entry `servers` for all servers. Tool names then begin with the server's.")
+@click.option(
+    "--hub-http", is_flag=True, help="Like --one, but the entry is the address of the hub. Needs `overspill hub install`."
+)
 @click.option("--all", "every", is_flag=True, help="Every client on this machine, without asking.")
 @click.option(
     "--print",
@@ -48,6 +55,7 @@ def wrap(
     hooks: bool,
     grouped: bool,
     one: bool,
+    hub_http: bool,
     every: bool,
     dry: bool,
     as_json: bool,
@@ -67,11 +75,9 @@ def wrap(
     A copy of the file is kept beside it, and overspill unwrap undoes everything. The exit code is 1 if a server that you named
     cannot be wrapped.
     """
-    way: client_files.WrapWay = "one" if one else "grouped" if grouped else "each"
-    if way != "each" and file is None:
-        raise click.UsageError(f"--{way} needs a client: overspill wrap claude-code --{way}.")
-    if one and (grouped or hooks):
-        raise click.UsageError("--one works without --grouped, and --hooks is a second command.")
+    way = _choose_way(
+        [way for way, is_on in (("one", one), ("hub-http", hub_http), ("grouped", grouped)) if is_on], file, hooks=hooks
+    )
     launch = client_files.parse_launch(command)
     if file is None and dry and not every:
         output.print_json(rewriting.example_entries(launch)) if as_json else click.echo(rewriting.instructions(launch))
@@ -90,6 +96,26 @@ def wrap(
     _finish(plan, dry=dry, as_json=as_json)
     refused = any(outcome.change == "none" and outcome.reason != rewriting.ALREADY_WRAPPED for outcome in plan.servers.outcomes)
     sys.exit(1 if servers and refused else 0)
+
+
+def _choose_way(chosen: Sequence[str], file: str | None, *, hooks: bool) -> client_files.WrapWay:
+    """Return the way that the options choose. Raises UsageError if they do not go together."""
+    way = chosen[0] if chosen else "each"
+    if chosen and file is None:
+        raise click.UsageError(f"--{way} needs a client: overspill wrap claude-code --{way}.")
+    if len(chosen) > 1 or (hooks and way in ("one", "hub-http")):
+        raise click.UsageError(f"--{way} works without --{(*chosen, 'grouped')[1]}, and --hooks is a second command.")
+    return _find_hub() if way == "hub-http" else "one" if way == "one" else "grouped" if chosen else "each"
+
+
+def _find_hub() -> HubAddress:
+    port = make_unit(os.environ, sys.platform, ["overspill"]).find_port()
+    if port is None:
+        raise BadRequest(
+            "--hub-http needs a hub that is always there, on a fixed port. To install one: "
+            f"{output.program()} hub install --port {_EXAMPLE_PORT}"
+        )
+    return HubAddress.make(port)
 
 
 @click.command()
@@ -212,7 +238,8 @@ def _render(plan: FilePlan) -> list[str]:
     if plan.servers.group:
         lines += [f"{'-' if plan.is_undo else '+'} overspill: serve {plan.servers.group}", ""]
     if plan.servers.one:
-        lines += [f"{'-' if plan.is_undo else '+'} {plan.servers.one}: proxy --config-env {entries.SERVERS_VARIABLE}", ""]
+        how = "the address of the hub, with a token" if plan.servers.tokens else f"proxy --config-env {entries.SERVERS_VARIABLE}"
+        lines += [f"{'-' if plan.is_undo else '+'} {plan.servers.one}: {how}", ""]
     for outcome in plan.changed_servers:
         lines += [_name_server(outcome), *rewriting.diff_entry(outcome), ""]
     return [*lines, *_describe_skipped(plan.servers.outcomes), "Nothing was written."]
@@ -235,7 +262,8 @@ def _describe(plan: FilePlan, copies: Mapping[Path, Path | None]) -> list[str]:
             verb = "is removed" if plan.is_undo else "offers the tools that read what they store"
             lines.append(f"The server overspill {verb}.")
         if plan.servers.one:
-            verb = "is removed" if plan.is_undo else "runs them all, and holds their original entries"
+            how = "is the address of the hub, which runs them all" if any(plan.servers.tokens.values()) else _ONE_ENTRY
+            verb = "is removed" if plan.is_undo else how
             lines.append(f"The entry {plan.servers.one} {verb}.")
         if names := [outcome.server for outcome in changed if entries.may_need_login(jsonc.scan(outcome.before, "").value)]:
             lines.append(f"Each of these may need one login: {', '.join(names)}. To log in: {output.program()} login NAME")

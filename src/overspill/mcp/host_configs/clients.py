@@ -37,6 +37,8 @@ class ConfigDialect(Struct, frozen=True, kw_only=True):
     untyped_url: str = ""
     """The type of an entry that has a URL and no type."""
     has_types: bool = True
+    http_type: str | None = "http"
+    """The type of an entry that speaks streamable HTTP; empty if it needs none. None: the client speaks only stdio."""
     is_usual: bool = False
     """Whether the client spells everything as usual. A file of such a client may also have servers of single projects."""
     has_command_lists: bool = False
@@ -79,7 +81,8 @@ USUAL = ConfigDialect(is_usual=True)
 _FROM_VARIABLES = "Codex fills in its {key}, and the proxy cannot; write http_headers to wrap it"
 _DIALECTS = {
     "windsurf": ConfigDialect(keys={"serverUrl": "url"}, has_types=False),
-    "cline": ConfigDialect(untyped_url="sse"),
+    "claude-desktop": ConfigDialect(is_usual=True, http_type=None),
+    "cline": ConfigDialect(untyped_url="sse", http_type="streamableHttp"),
     "codex": ConfigDialect(
         format="toml",
         tables=("mcp_servers",),
@@ -88,7 +91,10 @@ _DIALECTS = {
         refusals={key: _FROM_VARIABLES.format(key=key) for key in ("bearer_token_env_var", "env_http_headers")},
     ),
     "gemini-cli": ConfigDialect(
-        keys={"httpUrl": "url"}, untyped_url="sse", refusals={"tcp": "it speaks TCP, which the proxy does not"}
+        keys={"httpUrl": "url"},
+        untyped_url="sse",
+        http_type="",
+        refusals={"tcp": "it speaks TCP, which the proxy does not"},
     ),
     "opencode": ConfigDialect(
         tables=("mcp",),

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from overspill.mcp.host_configs.hub_clients import HubAddress
 from overspill.mcp.host_configs.own_entries import is_overspill, serves_outputs
 from overspill.text import jsonc
 from overspill.text.humanize import suggest
@@ -102,7 +103,7 @@ def find_refusal(name: str, entry: Node, *, is_named: bool = True) -> str:
     for part in (entry, entry.get("headers")):
         if part and (twice := part.duplicate_key):
             return f"it has the key {twice!r} twice"
-    if recognize(name, entry):
+    if recognize(name, entry) or HubAddress.find(entry):
         return ALREADY_WRAPPED
     if serves_outputs(name, entry):
         return OWN_SERVER

@@ -128,6 +128,16 @@ def create(path: Path, text: str) -> None:
         raise SettingsError(f"{path} cannot be written: {problem.strerror}. Nothing was written.") from None
 
 
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only you can read, in place of an earlier one. If that raises OSError, the earlier one remains."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fd, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    with ExitStack() as undo:
+        undo.callback(Path(name).unlink, missing_ok=True)
+        fill(Path(name), fd, text)
+        os.replace(name, path)
+
+
 def _require_unchanged(file: ClientFile) -> None:
     if file.path.read_bytes() != file.text.encode():
         raise SettingsError(f"{file.path} has just been changed by another program. Nothing was written; run this again.")

@@ -1,10 +1,14 @@
-"""One entry that runs all servers of a client, and the way back. It holds the text of the entries in its environment."""
+"""One entry that runs all servers of a client, and the way back.
+
+A command holds the text of the entries in its environment. For the address of a hub, a file of ours holds it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import json
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,6 +17,7 @@ from overspill.errors import SettingsError
 from overspill.mcp.host_configs import entries, rewriting
 from overspill.mcp.host_configs.clients import USUAL, ConfigDialect
 from overspill.mcp.host_configs.documents import JsonDocument, open_document
+from overspill.mcp.host_configs.hub_clients import HubAddress
 from overspill.mcp.host_configs.own_entries import list_words
 from overspill.mcp.host_configs.rewriting import ConfigFile, ConfiguredServer, RewriteOutcome, Rewriting, select_servers
 from overspill.text import jsonc
@@ -24,11 +29,17 @@ _KEYS = {"type", "command", "args", "env", "cwd"}
 _MAX_BYTES = 120_000  # Linux starts no program with a variable of 131,072 bytes
 
 
+Way: TypeAlias = Sequence[str] | HubAddress
+"""How the one entry reaches Overspill: the command that starts it, or the address of the hub."""
+FindServers: TypeAlias = Callable[[str], str | None]
+"""Returns the servers that a token for the hub may use, as they were in the client's file."""
+
+
 class HeldServers(Struct, frozen=True):
-    """The servers in the one entry of a file, and the command that starts Overspill there."""
+    """The servers in the one entry of a file."""
 
     table: Node
-    launch: tuple[str, ...]
+    way: Way
     servers: Node
 
     @property
@@ -36,16 +47,28 @@ class HeldServers(Struct, frozen=True):
         return self.servers.names
 
 
-def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = (), dialect: ConfigDialect = USUAL) -> Rewriting:
+def wrap(
+    text: str,
+    name: str,
+    way: Way,
+    only: Sequence[str] = (),
+    dialect: ConfigDialect = USUAL,
+    find_servers: FindServers = lambda _: None,
+) -> Rewriting:
     """Raises SettingsError if the file cannot have such an entry. Servers that do not fit into it keep their own entries."""
     if dialect.format != "json":
-        raise SettingsError(f"{name} is not JSON, so one entry cannot hold its other entries exactly. Leave out --one.")
-    held = _find_held(text, name, dialect)
+        raise SettingsError(
+            f"{name} is not JSON, so one entry cannot hold its other entries exactly. Leave out --{_option(way)}."
+        )
+    held = _find_held(text, name, dialect, find_servers)
+    if held and isinstance(held.way, HubAddress) and isinstance(way, HubAddress):
+        way = replace(way, token=held.way.token)
+    stays = held is not None and (held.way == way or HubAddress not in (type(held.way), type(way)))
     apart = _split(text, name, held)
-    kept, chosen, outcomes = held.names if held else [], list[str](), list[RewriteOutcome]()
+    kept, chosen, outcomes = held.names if held and stays else [], list[str](), list[RewriteOutcome]()
     file = ConfigFile(apart, name, dialect)
     table = _open_table(apart, name, dialect)
-    for server in select_servers(file.servers, name, [*only, *kept] if only else ()):
+    for server in select_servers(file.servers, name, [*only, *(held.names if held else ())] if only else ()):
         is_kept = server.name in kept and table.start < server.entry.start < table.end
         why = entries.ALREADY_WRAPPED if is_kept else _find_refusal(server, table, dialect, is_named=server.name in only)
         chosen += [] if why and not is_kept else [server.name]
@@ -53,30 +76,40 @@ def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = (), 
         outcomes.append(RewriteOutcome(server.name, server.project, *change))
     if len(chosen) == len(kept):
         return Rewriting(text, tuple(outcomes))
-    if held and _join(apart, name, held.launch, kept, dialect) != text:
+    if held and _join(apart, name, held.way, held.names, dialect)[0] != text:
         raise SettingsError(f"The entry {NAME!r} in {name} was changed by hand. Run overspill unwrap first.")
-    return Rewriting(_join(apart, name, launch, chosen, dialect), tuple(outcomes), one=NAME)
+    joined, servers = _join(apart, name, way, chosen, dialect)
+    tokens = {each.token: "" for each in (held and held.way,) if isinstance(each, HubAddress)}
+    tokens |= {way.token: servers} if isinstance(way, HubAddress) else {}
+    return Rewriting(joined, tuple(outcomes), one=NAME, tokens=tokens)
 
 
 def unwrap(
-    text: str, name: str, earlier: Sequence[str] = (), only: Sequence[str] = (), dialect: ConfigDialect = USUAL
+    text: str,
+    name: str,
+    earlier: Sequence[str] = (),
+    only: Sequence[str] = (),
+    dialect: ConfigDialect = USUAL,
+    find_servers: FindServers = lambda _: None,
 ) -> Rewriting:
-    """Undo both ways to wrap. `earlier` holds former texts of the file, newest first."""
-    held = _find_held(text, name, dialect) if dialect.format == "json" else None
+    """Undo every way to wrap. `earlier` holds former texts of the file, newest first."""
+    held = _find_held(text, name, dialect, find_servers) if dialect.format == "json" else None
     if held is None:
         return rewriting.unwrap(text, name, earlier, only, dialect)
     gone = [server for server in held.names if not only or server in only]
     rest = [server for server in held.names if server not in gone]
     apart, others = _split(text, name, held), [server for server in only if server not in gone]
-    left = _join(apart, name, held.launch, rest, dialect) if rest else apart
+    left, servers = _join(apart, name, held.way, rest, dialect) if rest else (apart, "")
     made = rewriting.unwrap(left, name, earlier, others, dialect) if others or not only else Rewriting(left, ())
     raws = zip(held.names, held.servers.children, strict=True)
     outcomes = [RewriteOutcome(server, "", "unwrapped", "", "{}", node.raw) for server, node in raws if server in gone]
     outcomes += [outcome for outcome in made.outcomes if outcome.server not in gone or outcome.project]
-    made = replace(made, outcomes=tuple(outcomes), one="" if rest else NAME)
+    tokens = {held.way.token: servers} if isinstance(held.way, HubAddress) else {}
+    made = replace(made, outcomes=tuple(outcomes), one="" if rest else NAME, tokens=tokens)
     for old in () if only else earlier:
         with suppress(SettingsError):
-            if wrap(old, name, held.launch, held.names, dialect).text == text:
+            is_whole = _find_held(old, name, dialect, lambda _: None) is None  # a copy may be of a file that was wrapped before
+            if is_whole and wrap(old, name, held.way, held.names, dialect).text == text:
                 return replace(made, text=old)  # the order and the comments between entries might differ
     return made
 
@@ -87,20 +120,27 @@ def _open_table(text: str, name: str, dialect: ConfigDialect) -> Node:
     return document.table
 
 
-def _find_held(text: str, name: str, dialect: ConfigDialect) -> HeldServers | None:
+def _find_held(text: str, name: str, dialect: ConfigDialect, find_servers: FindServers) -> HeldServers | None:
     """Raises SettingsError if what the entry holds was changed so that it cannot be read."""
     table = _open_table(text, name, dialect)
     entry = table.get(NAME)
-    words, env = (list_words(entry), entry.get("env")) if entry and entry.kind == "object" else ([], None)
-    value = env.get(VARIABLE) if env and env.kind == "object" else None
-    if words[-3:] != _ARGUMENTS or value is None or value.kind != "string":
+    if entry is None or entry.kind != "object":
         return None
-    servers = jsonc.scan(value.value, f"{VARIABLE} in {name}").get("mcpServers")
+    way: Way | None = HubAddress.find(jsonc.scan(json.dumps(dialect.to_usual(entry.value)), name))
+    words, env = list_words(entry), entry.get("env")
+    value = env.get(VARIABLE) if env and env.kind == "object" else None
+    if way:
+        held, where = find_servers(way.token) or "{}", f"Overspill's file for the entry {NAME!r}"
+    elif words[-3:] == _ARGUMENTS and value and value.kind == "string":
+        way, held, where = tuple(words[:-3]), str(value.value), VARIABLE
+    else:
+        return None
+    servers = jsonc.scan(held, f"{where} in {name}").get("mcpServers")
     if servers is None or servers.kind != "object" or not servers.children:
-        raise SettingsError(f"{VARIABLE} in {name} has no mcpServers. Restore the file from its copy.")
+        raise SettingsError(f"{where} in {name} has no mcpServers. Restore the file from its copy.")
     if twice := next((each for each in servers.names if each in table.names), servers.duplicate_key):
         raise SettingsError(f"{name} has the server {twice!r} twice, once in its entry {NAME!r}. Remove the other one.")
-    return HeldServers(table, tuple(words[:-3]), servers)
+    return HeldServers(table, way, servers)
 
 
 def _split(text: str, name: str, held: HeldServers | None) -> str:
@@ -112,8 +152,12 @@ def _split(text: str, name: str, held: HeldServers | None) -> str:
     return text[:start] + held.servers.text[held.servers.keys[0].start : held.servers.children[-1].end] + text[end:]
 
 
-def _join(text: str, name: str, launch: Sequence[str], chosen: Collection[str], dialect: ConfigDialect) -> str:
-    """Put one entry in place of those that are chosen."""
+def _option(way: Way) -> str:
+    return "hub-http" if isinstance(way, HubAddress) else "one"
+
+
+def _join(text: str, name: str, way: Way, chosen: Collection[str], dialect: ConfigDialect) -> tuple[str, str]:
+    """Put one entry in place of those that are chosen. Returns the text, and the chosen servers."""
     table = _open_table(text, name, dialect)
     if NAME in table.names:
         raise SettingsError(f"{name} already has a server {NAME!r}. Rename it first.")
@@ -126,15 +170,17 @@ def _join(text: str, name: str, launch: Sequence[str], chosen: Collection[str], 
     held = '{"mcpServers": {' + (", " if layout.strip() else f",\n{layout}").join(parts) + "}}"
     if "$" in held or len(held.encode()) > _MAX_BYTES:  # within an entry, it was refused before
         why = "a comment between its servers has a $" if "$" in held else f"its servers are more than {_MAX_BYTES:,} bytes"
-        raise SettingsError(f"{name} cannot have one entry: {why}. Leave out --one.")
-    program, *words = launch
-    has_types = all(table.children[at].get("type") for at in indexes)
-    entry: dict[str, Any] = {"type": "stdio"} if has_types else {}
-    entry |= {"command": program, "args": [*words, *_ARGUMENTS], "env": {VARIABLE: held}}
+        raise SettingsError(f"{name} cannot have one entry: {why}. Leave out --{_option(way)}.")
+    if isinstance(way, HubAddress):
+        entry = dialect.from_usual(way.entry(dialect.http_type or ""))
+    else:
+        program, *words = way
+        has_types = all(table.children[at].get("type") for at in indexes)
+        entry = {"type": "stdio"} if has_types else {}
+        entry |= {"command": program, "args": [*words, *_ARGUMENTS], "env": {VARIABLE: held}}
     member = f"{jsonc.quote(NAME)}: {jsonc.write_like_first(table, entry)}"
-    return jsonc.apply_edits(
-        text, [jsonc.Edit(begin, end, member), *jsonc.remove(table, [at for at in indexes if at > lasts[0]])]
-    )
+    edits = [jsonc.Edit(begin, end, member), *jsonc.remove(table, [at for at in indexes if at > lasts[0]])]
+    return jsonc.apply_edits(text, edits), held
 
 
 def _find_refusal(server: ConfiguredServer, table: Node, dialect: ConfigDialect, *, is_named: bool) -> str:

@@ -59,6 +59,8 @@ class Rewriting(Struct, frozen=True):
     """The group whose entry `overspill` was added or removed."""
     one: str = ""
     """The name of the entry that now runs the servers, or no longer does."""
+    tokens: Mapping[str, str] = {}
+    """The servers that each token for the hub may now use; empty if the token is revoked."""
 
 
 class ConfigFile:

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from overspill.mcp.client.login.storage import identify_token
+from overspill.mcp.host_configs.hub_clients import identify_token
 from overspill.web.server import IS_STREAM, LET_IN, max_files
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
@@ -30,6 +30,9 @@ PRINCIPAL = "overspill.principal"
 
 class KnownPrincipals(Protocol):
     """Who is let in. Each has a token, whose digest is its name."""
+
+    requests: Counter[str]
+    """How many requests of each are being answered."""
 
     @property
     def names(self) -> Sequence[str]: ...
@@ -53,7 +56,6 @@ class Guard:
         self._origins = origins
         self._principals = principals
         self._are_files_short = are_files_short
-        self._requests = Counter[str]()
         self._bytes = Counter[str]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,12 +70,12 @@ class Guard:
             return
         user = AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
         rest = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
-        self._requests[principal] += 1
+        self._principals.requests[principal] += 1
         scope[LET_IN], scope[IS_STREAM], scope[PRINCIPAL] = True, scope["method"] == "GET", principal
         try:
             await self._pass_on({**scope, "headers": rest, "user": user}, receive, send, principal)
         finally:
-            self._requests[principal] -= 1
+            self._principals.requests[principal] -= 1
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send, principal: str) -> None:
         """Count the body until the request ends, because something may hold on to it until then."""
@@ -113,7 +115,7 @@ class Guard:
         if principal is None:
             return _refuse_token()
         share = min(_MAX_REQUESTS, max_files() // 2) // len(self._principals.names)
-        if self._requests[principal] >= (most := max(_MIN_REQUESTS_PER_TOKEN, share)):
+        if self._principals.requests[principal] >= (most := max(_MIN_REQUESTS_PER_TOKEN, share)):
             return _refuse_for_now(f"This token has {most} requests open.")
         version = headers.get("mcp-protocol-version")
         if "mcp-session-id" in headers or (version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS):

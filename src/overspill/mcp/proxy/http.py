@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -24,7 +25,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from overspill.errors import OverspillError, SettingsError
 from overspill.mcp.client.connection import ClientIdentity
-from overspill.mcp.client.login.storage import identify_token
+from overspill.mcp.host_configs.hub_clients import identify_token
 from overspill.mcp.proxy.client_request import ClientRequest
 from overspill.mcp.proxy.guard import MAX_BODY_BYTES, PRINCIPAL, Guard, KnownPrincipals
 from overspill.mcp.proxy.proxy import build_protocol_server
@@ -130,6 +131,7 @@ class FixedPrincipals:
         self.names = [identify_token(token.encode()) for token in tokens]
         self.log, self.gone_after = clients.log, clients.options.gone_after
         self.hang_up: Callable[[str], None] = lambda _: None
+        self.requests = Counter[str]()
         self.count_sessions, self.has_store = clients.count_sessions, clients.has_store
         self._clients = clients
 

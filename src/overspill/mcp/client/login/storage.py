@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
@@ -19,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.errors import LoginNeeded, ServerError
-from overspill.mcp.host_configs.files import fill
+from overspill.mcp.host_configs.files import write_private
 from overspill.store.files.lock import try_lock
 from overspill.text.lenient_json import ready
 
@@ -146,10 +145,7 @@ class LoginStore:
         login = replace(login, in_keyring=bool(await _use_keyring(keep)))
         kept = replace(login, tokens=Tokens()) if login.in_keyring else login
         try:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            fd, fresh = tempfile.mkstemp(prefix=".", dir=self._folder)  # only the owner can read it
-            fill(Path(fresh), fd, msgspec.json.encode(kept).decode())
-            os.replace(fresh, file)
+            write_private(file, msgspec.json.encode(kept).decode())
         finally:
             _known[file] = self.stamp(login.server), login
         return login
@@ -185,11 +181,6 @@ class LoginStore:
 def normalize(url: str) -> str:
     parts = urlsplit(url)
     return urlunsplit(parts._replace(scheme=parts.scheme.lower(), netloc=parts.netloc.lower(), fragment=""))
-
-
-def identify_token(token: bytes) -> str:
-    """Return the name under which an HTTP client is known: a digest of its token."""
-    return hashlib.sha256(token).hexdigest()[:32]
 
 
 async def _use_keyring(work: Callable[[Any], Any]) -> Any:
