@@ -81,15 +81,17 @@ class KnownLists:
         self._known: Known | None = None
         self._file: Path | None = None
         self._is_read = self._is_written = False
+        self._reading = anyio.Lock()
         self._pages: dict[str, list[Raw]] = {}
         self.seen: set[str] = set()
         """The keys of the lists that this client has."""
 
     async def load(self) -> Known | None:
-        if not self._is_read and self._folder is not None:
-            found = await anyio.to_thread.run_sync(self._read)
-            self._known = self._known or found
-        self._is_read = True
+        async with self._reading:  # the client and the server's greeting may ask for it at the same time
+            if not self._is_read and self._folder is not None:
+                found = await anyio.to_thread.run_sync(self._read)
+                self._known = self._known or found
+            self._is_read = True
         return self._known
 
     def freshness(self, key: str) -> Raw | None:
