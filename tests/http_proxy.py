@@ -57,7 +57,7 @@ class Listening(_Reachable):
     def __init__(self, root: Path, *options: str, max_files: int | None = None, server: Sequence[object] = (SERVER,)) -> None:
         tokens = [] if "--no-token" in options else ["--token-env", "ANN", "--token-env", "BOB"]
         options = tuple(option for option in options if option != "--no-token")
-        line = ["proxy", "--http", "127.0.0.1:0", *tokens, *options, "--", sys.executable, *map(str, server)]
+        line = ["proxy", "--http", "127.0.0.1:0", *tokens, *options, "--", sys.executable, "-S", *map(str, server)]
         start: Any = Forked
         if max_files is not None:
             limited = ["sh", "-c", 'ulimit -n "$0" && exec "$@"', str(max_files)]
@@ -83,7 +83,7 @@ class Served(_Reachable):
     """A proxy in this process, with options that no command line has."""
 
     def __init__(self, store: Path, settings: Mapping[str, Any], **options: Any) -> None:
-        config = ServerConfig("every", command=sys.executable, args=(str(SERVER),))
+        config = ServerConfig("every", command=sys.executable, args=("-S", str(SERVER)))
         self._options = ProxyOptions({"every": config}, dict(os.environ), **options)
         self._settings = load(cli={"storeDir": str(store), **settings}, usual=[PROXY_DEFAULTS, SHARED_DEFAULTS]).settings
         self._listen = ListenOptions("127.0.0.1", 0, (ANN, BOB))

@@ -17,10 +17,13 @@ from overspill.mcp.client.peer import Peer
 from overspill.mcp.client.server import Server, open_servers
 
 SERVERS = Path(__file__).parent / "servers"
+_OF_PACKAGES = ("conformance_server", "durable_tasks", "high", "low", "structured")
+"""All others need nothing but the standard library, so they start without packages, and without what measures coverage."""
 
 
 def script(name: str, /, *args: str, **given: Any) -> ServerConfig:
-    return ServerConfig(given.pop("name", name), sys.executable, (str(SERVERS / f"{name}.py"), *args), **given)
+    bare = () if name in _OF_PACKAGES else ("-S",)
+    return ServerConfig(given.pop("name", name), sys.executable, (*bare, str(SERVERS / f"{name}.py"), *args), **given)
 
 
 @asynccontextmanager

@@ -32,7 +32,7 @@ PATIENCE = 30.0
 
 
 def every(era: str = "legacy", name: str = "every", *tools: str) -> list[str]:
-    return [sys.executable, str(EVERY), era, name, *tools]
+    return [sys.executable, "-S", str(EVERY), era, name, *tools]  # without packages, and what measures coverage
 
 
 def proxied(server: Sequence[str], *options: str) -> list[str]:

@@ -19,13 +19,16 @@ from overspill.mcp.client.server import open_servers
 from overspill.settings.keys import LoginClient
 
 pytestmark = pytest.mark.anyio
-KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-PEM = KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
 
 
 @pytest.fixture(scope="module")
-def oidc() -> Iterator[OidcProvider]:
-    with oidc_provider(key=jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key())) as started:
+def key() -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+@pytest.fixture(scope="module")
+def oidc(key: rsa.RSAPrivateKey) -> Iterator[OidcProvider]:
+    with oidc_provider(key=jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key())) as started:
         yield started
 
 
@@ -37,8 +40,9 @@ def notes(oidc: OidcProvider) -> Iterator[Door]:
 
 
 @pytest.fixture
-def environ(tmp_path: Path) -> dict[str, str]:
-    return {"XDG_DATA_HOME": str(tmp_path), "SECRET": "of-the-machine", "KEY": PEM, "WRONG": "a-wrong-secret"}
+def environ(tmp_path: Path, key: rsa.RSAPrivateKey) -> dict[str, str]:
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    return {"XDG_DATA_HOME": str(tmp_path), "SECRET": "of-the-machine", "KEY": pem, "WRONG": "a-wrong-secret"}
 
 
 async def call(notes: Door, environ: dict[str, str], **client: Any) -> str:

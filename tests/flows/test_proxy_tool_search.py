@@ -240,6 +240,7 @@ def test_an_empty_query_and_another_language_get_a_clear_answer(tmp_path: Path) 
         assert "bing(" in find(wire, "搜索关键词")
 
 
+@pytest.mark.slow
 def test_a_server_with_ten_thousand_tools_is_searched(tmp_path: Path) -> None:
     many = [tool(f"tool_{at}", f"Reports the figure number {at} of the almanac.", ["year"]) for at in range(10_000)]
     with serve(tmp_path, many, toolSearch="auto") as wire:

@@ -8,12 +8,13 @@ import re
 import string
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import bare_environment
 from forked import run as run_forked
-from upstream import script, up
-from wire import Served, config, every
+from upstream import up
+from wire import Served, Wire, config, every
 
 from overspill import Output, Session, Settings
 
@@ -21,13 +22,17 @@ SECRET = "".join(random.Random(5).choices(string.ascii_letters + string.digits, 
 MARK = re.compile(r"\[redacted:[a-z0-9-]+:[a-z2-7]{8}\]")
 
 
+def say(wire: Wire, words: str) -> dict[str, Any]:
+    return wire.call("say", {"result": {"content": [{"type": "text", "text": words}]}})
+
+
 @pytest.mark.parametrize("place", ["off", "on"])
 def test_a_servers_own_variables_are_hidden_from_the_proxys_client(tmp_path: Path, place: str) -> None:
-    server = script("high", "stdio", env={"UPSTREAM_TOKEN": SECRET})
+    server = config(every("legacy"), env={"UPSTREAM_TOKEN": SECRET})
     with Served([server], tmp_path, settings={"redact": {"shown": place}}) as wire:
         wire.hello()
-        small = wire.call("echo", {"words": f"here is {SECRET} for you"})
-        large = wire.call("echo", {"words": f"{'many words ' * 2000}{SECRET}{' and more' * 2000}"})
+        small = say(wire, f"here is {SECRET} for you")
+        large = say(wire, f"{'many words ' * 2000}{SECRET}{' and more' * 2000}")
         (link,) = [block for block in large["content"] if block["type"] == "resource_link"]
         read, uri = "", link["uri"]
         for _ in range(20):

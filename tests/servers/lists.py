@@ -7,7 +7,6 @@ Usage: `lists.py legacy|modern FILE [http [sse]]`.
 
 import json
 import sys
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 ERA, FILE = sys.argv[1], Path(sys.argv[2])
@@ -44,29 +43,34 @@ def page(method: str, params: dict) -> str:
     return pages[int(params.get("cursor", 0))] if pages else json.dumps({key: []})
 
 
-class Door(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        said = answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        data = b"" if said is None else said.encode()
-        self.send_response(202 if said is None else 200)
-        if "sse" in sys.argv:
-            data = b"event: message\r\ndata: " + data + b"\r\n\r\n"
-        self.send_header("Content-Type", "text/event-stream" if "sse" in sys.argv else "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+def serve_http() -> None:
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer  # noqa: PLC0415  # takes longer than all else
 
-    def do_GET(self) -> None:
-        self.send_error(405)
+    class Door(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            said = answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            data = b"" if said is None else said.encode()
+            self.send_response(202 if said is None else 200)
+            if "sse" in sys.argv:
+                data = b"event: message\r\ndata: " + data + b"\r\n\r\n"
+            self.send_header("Content-Type", "text/event-stream" if "sse" in sys.argv else "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
 
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+        def do_GET(self) -> None:
+            self.send_error(405)
 
+        def log_message(self, format: str, *args: object) -> None:
+            pass
 
-if "http" in sys.argv:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Door)
     print(server.server_port, flush=True)
     server.serve_forever()
+
+
+if "http" in sys.argv:
+    serve_http()
 for line in sys.stdin:
     said = answer(json.loads(line))
     if said is not None:

@@ -69,6 +69,7 @@ def test_another_model_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         semantic.SentenceModel()
 
 
+@pytest.mark.slow
 def test_a_program_may_end_while_tools_are_learned(tmp_path: Path) -> None:
     program = """
 import sys, threading
@@ -88,6 +89,7 @@ for server in [threading.Thread(target=learn, args=(Settings(storeDir=sys.argv[1
     assert (run.returncode, run.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_doctor_says_what_the_extra_would_add(tmp_path: Path) -> None:
     program = "import sys; sys.modules['onnxruntime'] = None; from overspill.cli import main; main()"
     home = {**os.environ, "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
