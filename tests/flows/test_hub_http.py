@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import signal
 import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from mcp.client.streamable_http import streamable_http_client
 from upstream import is_alive
 from waiting import until, wait_until
 from wire import OVERSPILL, PATIENCE, every
+
+import overspill
 
 LARGE = {"count": 5000}
 UNIT = ".config/systemd/user/overspill-hub.service"
@@ -43,13 +46,20 @@ class HttpHome(HubHome):
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
 
+    def place_in_another_process(self) -> str:
+        """Where the hub of the code in the environment listens."""
+        code = "import os; from overspill.hub.place import Place; print(Place.of(os.environ).socket)"
+        return subprocess.run(
+            [sys.executable, "-c", code], env=self.env, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
     def install(self) -> str:
         done = self.overspill("hub", "install", "--port", str(self.port))
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     @contextmanager
-    def hub(self, *options: str) -> Iterator[subprocess.Popen[str]]:
+    def hub(self, *options: str) -> Generator[subprocess.Popen[str]]:
         """Run what the unit runs."""
         unit = (self.folder / UNIT).read_text().splitlines()
         start = next(line for line in unit if line.startswith("ExecStart=")).removeprefix("ExecStart=")
@@ -104,6 +114,7 @@ def ping(url: str, **headers: str) -> int:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.slow
 async def test_a_client_stores_and_reads_what_is_large(home: HttpHome, mode: str):
     file = home.write(a=entry(), b=entry())
     before = file.read_bytes()
@@ -118,8 +129,8 @@ async def test_a_client_stores_and_reads_what_is_large(home: HttpHome, mode: str
             assert {"a__lines", "b__lines", "get_tool_output"} <= {tool.name for tool in (await client.list_tools()).tools}
             assert (await client.call_tool("b__lines", {"count": 1})).content[0].text == SMALL  # pyright: ignore
             stored = (await client.call_tool("a__lines", LARGE)).content[-1].uri  # pyright: ignore
-            text = (await client.read_resource(stored)).contents[0].text  # pyright: ignore
-            assert text.startswith(SMALL)
+            content: Any = (await client.read_resource(stored)).contents[0]
+            assert content.text.startswith(SMALL)
             for command in (("hub", "status"), ("doctor",), ("stats",)):
                 said = home.overspill(*command).stdout
                 assert "1 client over HTTP" in said
@@ -131,6 +142,7 @@ async def test_a_client_stores_and_reads_what_is_large(home: HttpHome, mode: str
     assert file.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_only_a_known_token_is_let_in_and_no_other_site(home: HttpHome):
     file = home.write(a=entry())
     home.wrap()
@@ -149,6 +161,8 @@ def test_only_a_known_token_is_let_in_and_no_other_site(home: HttpHome):
     assert modes == [0o700, 0o600]
 
 
+@pytest.mark.slow
+@pytest.mark.promise("nobody-elses")
 def test_two_tokens_with_the_same_server_do_not_meet(home: HttpHome, tmp_path: Path):
     (tmp_path / "server.py").write_text(ENVIRON)
     same = {"command": sys.executable, "args": ["server.py"], "cwd": str(tmp_path)}
@@ -170,6 +184,7 @@ def test_two_tokens_with_the_same_server_do_not_meet(home: HttpHome, tmp_path: P
         assert ping(url, **stolen, Accept="application/json, text/event-stream") == 404
 
 
+@pytest.mark.slow
 def test_what_was_stored_is_read_with_the_same_token_after_the_hub_was_killed(home: HttpHome):
     file = home.write(lines=entry())
     home.wrap()
@@ -185,6 +200,7 @@ def test_what_was_stored_is_read_with_the_same_token_after_the_hub_was_killed(ho
 
 
 @pytest.mark.anyio
+@pytest.mark.slow
 async def test_unwrap_revokes_the_token_and_ends_what_it_was_used_for(home: HttpHome):
     file = home.write(a=entry())
     home.wrap()
@@ -205,6 +221,7 @@ async def test_unwrap_revokes_the_token_and_ends_what_it_was_used_for(home: Http
     assert not list(home.folder.rglob("hub-clients/*"))
 
 
+@pytest.mark.slow
 def test_restart_keeps_the_process_the_port_and_the_conversations(home: HttpHome):
     file = home.write(lines=entry())
     home.wrap()
@@ -224,6 +241,7 @@ def test_restart_keeps_the_process_the_port_and_the_conversations(home: HttpHome
         assert len(found["fronts"]) == 2
 
 
+@pytest.mark.slow
 def test_a_hub_with_a_port_replaces_the_hub_that_a_front_has_started(home: HttpHome):
     with home.front() as front:
         front.hello()
@@ -237,6 +255,24 @@ def test_a_hub_with_a_port_replaces_the_hub_that_a_front_has_started(home: HttpH
             assert again.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
+def test_after_an_update_restart_leads_to_a_hub_of_the_new_version_with_the_same_port(home: HttpHome):
+    shutil.copytree(Path(overspill.__file__).parent, home.folder / "src" / "overspill")
+    home.env["PYTHONPATH"] = str(home.folder / "src")
+    file = home.write(lines=entry())
+    home.wrap()
+    url = read(file)["servers"]["url"]
+    with home.hub() as hub:
+        os.utime(home.folder / "src" / "overspill" / "__init__.py")
+        new = home.place_in_another_process()
+        done = subprocess.run([*OVERSPILL, "hub", "restart"], env=home.env, check=False)
+        assert done.returncode == 0
+        assert ByHand(url, token(file)).text("lines", {"count": 1}) == SMALL
+        assert hub.poll() is None
+        assert os.path.exists(new)
+
+
+@pytest.mark.slow
 def test_a_hub_with_a_port_that_may_end_waits_for_its_last_client(home: HttpHome):
     file = home.write(lines=entry())
     home.wrap()
@@ -256,6 +292,7 @@ def test_a_bad_port_is_refused(home: HttpHome, port: str):
         assert "'--port'" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_port_that_another_program_has_is_named(home: HttpHome):
     with socket.create_server(("127.0.0.1", home.port)), home.front() as front:
         front.hello()
@@ -269,18 +306,24 @@ def test_a_port_that_another_program_has_is_named(home: HttpHome):
         assert home.pid() == before
 
 
+@pytest.mark.slow
 def test_nobody_is_let_in_while_others_can_open_the_folder_of_tokens(home: HttpHome):
     file = home.write(lines=entry())
     home.wrap()
     url, headers = read(file)["servers"]["url"], {"Authorization": f"Bearer {token(file)}"}
     folder = next(home.folder.rglob("hub-clients"))
     folder.chmod(0o755)
-    with home.hub():
+    with home.hub() as hub:
+        assert hub.stderr
+        assert (
+            f"no token is let in: {folder} is not a folder that only you can open. Run `chmod 700` on it" in hub.stderr.readline()
+        )
         assert ping(url, **headers) == 401
         folder.chmod(0o700)
         wait_until(lambda: ping(url, **headers), lambda code: code != 401)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_new_joins_under_the_same_token_and_one_can_leave(home: HttpHome):
     file = home.write(a=entry(), b=entry())
     home.wrap()

@@ -60,6 +60,7 @@ class TokenHolders:
         self._hub = hub
         self._known = find_hub_clients()
         self._stamps: Mapping[str, object] = {}
+        self._problem = ""
         self._open: dict[str, _TokenHolder] = {}
         self._group: anyio.abc.TaskGroup
 
@@ -99,12 +100,13 @@ class TokenHolders:
 
     async def _look(self) -> None:
         """Note which tokens there are. End what is served for tokens that were revoked or changed, or have no clients."""
+        before, self._problem = self._problem, ""
         try:
             self._stamps = await anyio.to_thread.run_sync(self._known.stamps)
         except (OSError, OverspillError) as problem:
-            if self._stamps:
+            self._stamps, self._problem = {}, str(problem)
+            if self._problem != before:
                 inform(f"no token is let in: {problem}")
-            self._stamps = {}
         for principal, holder in list(self._open.items()):
             is_known = holder.stamp == self._stamps.get(principal)
             if not is_known or not (holder.clients is None or holder.clients.is_used or self.requests[principal]):

@@ -118,6 +118,8 @@ def install(*, dry: bool, port: int | None) -> None:
     unit.install()
     click.echo(f"Wrote {escape_line(str(unit.file))}. Nothing was started. To start the hub now and at each login:")
     click.echo(f"  {unit.start}")
+    if port:
+        click.echo(f"Then let a client that speaks HTTP use it, for example: {output.program()} wrap cursor --hub-http")
     if names := list_left_out(os.environ):
         click.echo(f"Clients that have these variables, which may hold secrets, get another hub: {', '.join(names)}.")
     click.echo(f"To undo: {output.program()} hub uninstall")
