@@ -145,9 +145,9 @@ Layout: TypeAlias = Literal[
 
 class Traits(Struct, frozen=True):
     is_celled: bool = False
-    """Whether it has cells. A term that fills a cell counts more."""
+    """Whether it has cells."""
     is_code: bool = False
-    """Whether keywords represent what people ask for: `def` for functions."""
+    """Whether a name in it may be part of a longer one."""
     has_definitions: bool = False
     """Whether records below a requested definition belong to it instead of being further definitions of that kind."""
     is_program_output: bool = False
