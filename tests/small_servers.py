@@ -45,7 +45,7 @@ def answer(message: dict[str, Any], kind: str = "works") -> dict[str, Any] | Non
 
 def entry(kind: str) -> dict[str, Any]:
     """How a client's file names one of them."""
-    return {"command": sys.executable, "args": [str(Path(__file__)), kind]}
+    return {"command": sys.executable, "args": ["-S", str(Path(__file__)), kind]}
 
 
 @contextmanager

@@ -22,8 +22,11 @@ _OF_PACKAGES = ("conformance_server", "durable_tasks", "high", "low", "structure
 
 
 def script(name: str, /, *args: str, **given: Any) -> ServerConfig:
-    bare = () if name in _OF_PACKAGES else ("-S",)
-    return ServerConfig(given.pop("name", name), sys.executable, (*bare, str(SERVERS / f"{name}.py"), *args), **given)
+    return ServerConfig(given.pop("name", name), sys.executable, (*_options(name), str(SERVERS / f"{name}.py"), *args), **given)
+
+
+def _options(name: str) -> tuple[str, ...]:
+    return () if name in _OF_PACKAGES else ("-S",)
 
 
 @asynccontextmanager
@@ -56,7 +59,7 @@ class Web:
     def start(self) -> None:
         how = ["http", self._port, *self._args] if self._name == "high" else [self._port]
         self._process = subprocess.Popen(
-            [sys.executable, str(SERVERS / f"{self._name}.py"), *how], stdout=subprocess.PIPE, text=True
+            [sys.executable, *_options(self._name), str(SERVERS / f"{self._name}.py"), *how], stdout=subprocess.PIPE, text=True
         )
         assert self._process.stdout is not None
         self._port = self._process.stdout.readline().strip()

@@ -15,7 +15,7 @@ from upstream import script
 from wire import Served, Wire
 
 URI = "file:///notes.txt"
-TEXT = "".join(f"{number:05} größer 漢字 🙂 {'x' * 20}\n" for number in range(5000))  # about 240 KB
+TEXT = "".join(f"{number:05} größer 漢字 🙂 {'x' * 20}\n" for number in range(2500))  # about 120 KB
 LIMIT = 12_288
 ERAS = pytest.mark.parametrize("era", ["legacy", "modern"])
 
@@ -458,7 +458,7 @@ class TestOthers:
         large, small = [each["params"] for each in wire.received if each.get("method") == "notifications/claude/channel"]
         assert small == {"content": "small", "meta": {"from": "ci"}}
         assert large["meta"] == {"from": "ci"}
-        assert large["content"].startswith("A message (240 KB) is stored and not shown.")
+        assert large["content"].startswith("A message (120 KB) is stored and not shown.")
         link = next(word for word in large["content"].split() if word.startswith("overspill://"))
         assert "".join(follow(wire, link)) == TEXT
 

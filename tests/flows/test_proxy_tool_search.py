@@ -39,7 +39,7 @@ def serve(
     configs = []
     for at, listed in enumerate([tools, *more]):
         (file := folder / f"tools{at}.json").write_text(json.dumps(listed))
-        configs.append(config([sys.executable, str(SERVER), str(file)], f"server{at}"))
+        configs.append(config([sys.executable, "-S", str(SERVER), str(file)], f"server{at}"))
     dry_run = options.pop("dry_run", False)
     wire = Served(configs, folder / "store", settings={"toolSearch": "on", **options}, dry_run=dry_run)
     wire.info = info or wire.info

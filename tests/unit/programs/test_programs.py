@@ -169,6 +169,7 @@ def test_parts_together_are_the_whole(monkeypatch: pytest.MonkeyPatch, size: int
 
 
 @needs("duckdb", "sql")
+@pytest.mark.usefixtures("forked_workers")
 async def test_sql_and_find_are_the_readers_of_retrieval():
     async with Session(Settings(asyncTimeoutSecs=60)) as session:
         kept = await session.keep(json.dumps(ORDERS), "orders")

@@ -35,6 +35,7 @@ async def ask(session: Session, id: str, query: str) -> tuple[str, bool]:
     return reply.text, reply.is_error
 
 
+@pytest.mark.usefixtures("forked_workers")
 async def test_outputs_of_a_session_can_be_joined(session: Session) -> None:
     orders, users = await session.keep(ORDERS, "orders"), await session.keep(USERS, "users")
     answer = await session.sql(
@@ -112,6 +113,7 @@ async def test_a_running_tool_has_no_table_yet(session: Session) -> None:
 
 
 @pytest.mark.parametrize("names", [["n" * 60_000], [f"{'n' * 50}{each}" for each in range(1_500)]], ids=["long", "many"])
+@pytest.mark.usefixtures("forked_workers")
 async def test_names_of_columns_that_do_not_fit_are_counted(session: Session, names: list[str]) -> None:
     kept = await session.keep(USERS, "users")
     columns = ", ".join(f'id AS "{name}"' for name in names)
@@ -124,6 +126,7 @@ async def test_names_of_columns_that_do_not_fit_are_counted(session: Session, na
     assert rows.startswith("[3 rows, of which the first 0 are shown. All are stored as out_")
 
 
+@pytest.mark.usefixtures("forked_workers")
 async def test_a_result_without_rows_is_not_stored(session: Session) -> None:
     kept = await session.keep(USERS, "users")
     text, _ = await ask(session, kept.name, f'SELECT id AS "{"n" * 60_000}" FROM output WHERE false')
@@ -131,6 +134,7 @@ async def test_a_result_without_rows_is_not_stored(session: Session) -> None:
     assert [other.id for other in session.kept()] == [kept.id]
 
 
+@pytest.mark.usefixtures("forked_workers")
 async def test_every_value_of_a_row_is_shown_whatever_its_columns_are_called(session: Session) -> None:
     answer = await session.sql("SELECT 1 AS a, 2 AS a, 3 AS a_2, 4 AS a, 5 AS a_2")
     assert (answer.columns, answer.rows) == (("a", "a_3", "a_2", "a_4", "a_2_2"), ((1, 2, 3, 4, 5),))

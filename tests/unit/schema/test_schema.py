@@ -124,6 +124,7 @@ def nested(depth: int) -> dict[str, Any]:
         {"patternProperties": {"^(b+)+$": {}}, "unevaluatedProperties": False},
     ],
 )
+@pytest.mark.usefixtures("forked_workers")
 def test_patterns_are_matched_in_linear_time(schema: dict[str, Any]) -> None:
     wrong = fits_schema(schema)({"a": "a" * 35 + "!", "b" * 35 + "!": 1})
     assert wrong is not None
@@ -198,6 +199,7 @@ def test_a_large_schema_is_no_hindrance() -> None:
         (nested(3000), "output.schema cannot be used, because it is nested too deeply."),
     ],
 )
+@pytest.mark.usefixtures("forked_workers")
 def test_an_agent_whose_reports_cannot_be_checked_is_refused(schema: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingsError) as caught:
         reports("json", schema)
@@ -214,12 +216,14 @@ def test_a_usable_schema_has_no_flaw() -> None:
     assert find_flaw({"type": "object", "properties": {"a": {"pattern": "^a$"}}, "patternProperties": {"^b": {}}}) == ""
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_half_a_character_in_a_name_is_no_hindrance() -> None:
     assert fits_schema({"additionalProperties": {"type": "integer"}})({"\ud800": "x"}) == (
         '$[\'\\ud800\'] breaks the rule {"type":"integer"}.'
     )
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_a_schema_of_no_known_kind_is_not_called_too_large() -> None:
     with pytest.raises(Unchecked, match="the schema cannot be used"):
         find_flaw({"$schema": []})
