@@ -18,6 +18,7 @@ from overspill.hub import frames
 from overspill.hub.process import Front
 
 if TYPE_CHECKING:
+    from overspill.mcp.client.shared_servers import SharedServers
     from overspill.mcp.proxy.options import ProxyOptions
     from overspill.mcp.proxy.served_clients import ServedClients
     from overspill.session.sharing import Sessions
@@ -28,6 +29,7 @@ class FrontServer:
 
     def __init__(self) -> None:
         self._sessions: Sessions | None = None
+        self._servers: SharedServers | None = None
 
     async def serve(self, front: Front) -> None:
         around = Surroundings(front.environ, Path(front.folder), is_served=True, conversation=front.conversation)
@@ -43,10 +45,11 @@ class FrontServer:
             front.link.post(frames.EXIT, str(prepared if isinstance(prepared, int) else 0).encode())
             return
         if self._sessions is None:
+            from overspill.mcp.client.shared_servers import SharedServers
             from overspill.session.sharing import Sessions
 
-            self._sessions = Sessions()
-        await serve(prepared, anyio.Event(), partial(_serve_client, front, prepared.options), self._sessions)
+            self._sessions, self._servers = Sessions(), SharedServers()
+        await serve(prepared, anyio.Event(), partial(_serve_client, front, prepared.options), self._sessions, self._servers)
 
 
 def find_refusal(prepared: Prepared) -> str:

@@ -36,6 +36,7 @@ from overspill.text import jsonc
 from overspill.text.humanize import escape_line
 
 if TYPE_CHECKING:
+    from overspill.mcp.client.shared_servers import SharedServers
     from overspill.mcp.proxy.http import ListenOptions
     from overspill.mcp.proxy.served_clients import ServedClients
     from overspill.session.sharing import Sessions
@@ -99,11 +100,10 @@ def _run(prepared: Prepared, *, quiet: bool) -> Prepared | None:
 def prepare_proxy(given: Mapping[str, Any], around: Surroundings) -> Prepared:
     # Forgiving: the settings file depends on an accidental working directory, and clients show only that a server failed.
     chosen = (("toolSearch", given["tool_search"]), ("directTools", given["direct"]), ("holdoutPercent", given["holdout"]))
-    assigned = [f"{key}={value}" for key, value in chosen if value is not None]
+    assigned = [*given["assignments"], *(f"{key}={value}" for key, value in chosen if value is not None)]
     assigned += [f"truncation.overrides.{tool}.toolSearch=off" for tool in given["pinned"]]
     usual = [PROXY_DEFAULTS, *([SHARED_DEFAULTS] if given["address"] else [])]
     load = partial(load_settings, given["preset"], given["settings"], usual=usual, lasting="proxy", forgiving=True)
-    assigned = [*given["assignments"], *assigned]
     settings = load(assigned).settings
     group: str | None = given["group"]
     family = family_of(group, find_project(group, around.environ, around.folder)) if group else ""
@@ -122,6 +122,7 @@ def prepare_proxy(given: Mapping[str, Any], around: Surroundings) -> Prepared:
             login=settings.login,
             cwd=_place(server.cwd, around),
             idle_minutes=server.idle_minutes if given["idle_minutes"] is None else given["idle_minutes"],
+            share=server.share or given["share"],
         )
         for name, server in _find_servers(given, around).items()
     }
@@ -168,16 +169,19 @@ async def serve(
     stop: anyio.Event,
     serve_client: Callable[[ServedClients, anyio.Event], Awaitable[None]] | None = None,
     sessions: Sessions | None = None,
+    servers: SharedServers | None = None,
 ) -> None:
-    """Serve until `stop` is set. `serve_client` serves the client of a front, which may get one of the hub's `sessions`."""
+    """Serve until `stop` is set. `serve_client` serves the client of a front, with the `sessions` and `servers` of the hub."""
     given, settings, log = prepared.given, prepared.settings, prepared.log
     options = prepared.options
     if not given["address"]:  # over HTTP, each client gets separate servers with its first request
-        options = replace(options, servers=await start_early(options.servers, options.environ))
+        needed = {name: each for name, each in options.servers.items() if servers is None or not servers.expects(each)}
+        options = replace(options, servers={**options.servers, **await start_early(needed, options.environ)})
     gc.disable()  # as for commands
     try:
         await anyio.to_thread.run_sync(import_module, "overspill.mcp.proxy.http")  # meanwhile, a hub gives first answers
         from overspill.mcp.client.process import end_unused
+        from overspill.mcp.client.shared_servers import SharedServers
         from overspill.mcp.proxy.http import FixedPrincipals, serve_http
         from overspill.mcp.proxy.served_clients import open_clients
         from overspill.mcp.proxy.stdio import serve_stdio
@@ -193,7 +197,9 @@ async def serve(
             inform(f"serving at {listen.address(listener)}")
             if not given["tokens"] and not os.environ.get(_TOKEN_VARIABLE):
                 inform(f"the token, shown only once: {listen.tokens[0]}")
-        async with open_clients(settings, options, served, log, sessions) as clients:
+        if listen is not None:
+            servers = SharedServers()  # among the clients of one token
+        async with open_clients(settings, options, served, log, sessions, servers) as clients:
             if serve_client is not None:
                 await serve_client(clients, stop)
             elif listen is None or listener is None:

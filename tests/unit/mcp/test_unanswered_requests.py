@@ -13,6 +13,7 @@ from mcp.shared.message import SessionMessage
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.connection import ClientIdentity, ServerConnection
 from overspill.mcp.client.process import ServerProcess
+from overspill.mcp.client.running import RunningServer
 from overspill.mcp.client.streams import MAX_BYTES, MAX_REQUESTS
 
 pytestmark = pytest.mark.anyio
@@ -49,7 +50,8 @@ class Asking:
         self.to_us, from_server = anyio.create_memory_object_stream[Any](1_000_000)
         to_server, self.from_us = anyio.create_memory_object_stream[Any](1_000_000)
         config = ServerConfig("asking", command="none")
-        self.connection = ServerConnection(config, ClientIdentity(), self.client, (from_server, to_server), process)
+        self.running = RunningServer("asking", process, (from_server, to_server), lambda _: None)
+        self.connection = ServerConnection(self.running, config, ClientIdentity(), self.client)
 
     def ask(self, *questions: SessionMessage) -> None:
         self.to_us.send_nowait(list(questions))
@@ -67,7 +69,7 @@ async def server() -> Any:
     async with await anyio.open_process(["true"]) as started:
         asking = Asking(ServerProcess("asking", started))
         async with anyio.create_task_group() as group:
-            await group.start(asking.connection.run)
+            await group.start(asking.running.run)
             yield asking
             group.cancel_scope.cancel()
         asking.to_us.close()

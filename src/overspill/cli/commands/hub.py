@@ -238,16 +238,27 @@ def _count_fronts(found: dict[str, Any]) -> str:
 
 def _list_conversations(found: dict[str, Any]) -> list[tuple[str, list[str]]]:
     """List for each conversation the process that it belongs to, and its servers. For HTTP, the client's file."""
-    servers: dict[tuple[int, str], list[str]] = {}
-    for front in found["fronts"]:
-        key = front["conversation"], front.get("overHttp", "")
-        servers.setdefault(key, []).extend(f"{s['name']}: {_describe_server(s)}" for s in front["servers"])
-    unknown = "a client whose process is unknown"
-    return [(file or (f"process {number}" if number > 0 else unknown), servers[number, file]) for number, file in sorted(servers)]
+    servers: dict[str, list[str]] = {}
+    users: dict[int | None, set[str]] = {}
+    named = [(_name(front), front["servers"]) for front in sorted(found["fronts"], key=lambda each: each["conversation"])]
+    for whose, theirs in named:
+        for server in theirs:
+            users.setdefault(server["pid"], set()).add(whose)
+    for whose, theirs in named:
+        servers.setdefault(whose, []).extend(_describe_server(server, users[server["pid"]] - {whose}) for server in theirs)
+    return [*servers.items()]
 
 
-def _describe_server(server: dict[str, Any]) -> str:
-    return f"process {server['pid']}, {memory_of(server['pid'])}" if server["pid"] else server["state"]
+def _name(front: dict[str, Any]) -> str:
+    number = front["conversation"]
+    return front.get("overHttp") or (f"process {number}" if number > 0 else "a client whose process is unknown")
+
+
+def _describe_server(server: dict[str, Any], others: set[str]) -> str:
+    if not server["pid"]:
+        return f"{server['name']}: {server['state']}"
+    shared = f", shared with {', '.join(sorted(others))}" if others else ""
+    return f"{server['name']}: process {server['pid']}, {memory_of(server['pid'])}{shared}"
 
 
 def memory_of(pid: int) -> str:

@@ -62,6 +62,7 @@ from overspill.settings import PRESETS
     metavar="MINUTES",
     help="Stop a server idle this long until its next request. 0: never. Default: 5 if its protocol has no sessions.",
 )
+@click.option("--share", is_flag=True, help="Let one server serve all conversations of a hub, even if its protocol has sessions.")
 @click.option("--holdout", type=click.IntRange(0, 50), metavar="PERCENT", help="Leave this share of conversations untouched.")
 @click.option("--list-outputs", is_flag=True, help="List stored outputs as resources.")
 @grace_option(0.0)

@@ -47,6 +47,8 @@ class ServerConfig(Struct, frozen=True):
     idle_minutes: float | None = None
     """Its process is stopped after this long without a request, and started again by the next one. 0: never. None: only if its
     protocol keeps no session, because then a new process is as good as the old one."""
+    share: bool = False
+    """Whether one process serves all conversations of a hub, even if its protocol keeps a session."""
     login: LoginSettings = LoginSettings()
     login_owner: str = ""
     """Whose login it uses: a client over HTTP, as `identify_token` names it; empty for the user."""
@@ -154,6 +156,7 @@ class _Entry:
             headers=self._check_headers(),
             tools=None if tools is None or "*" in tools else tools,
             idle_minutes=self._check_idle_minutes(),
+            share=self._check_share(),
         )
 
     def _string(self, key: str) -> str:
@@ -168,6 +171,12 @@ class _Entry:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
             raise self._error("has a bad value: `idleMinutes` must be a number of minutes, or 0 for never")
+        return value
+
+    def _check_share(self) -> bool:
+        value: object = self._values.get("share", False)
+        if not isinstance(value, bool):
+            raise self._error("has a bad value: `share` must be true or false")
         return value
 
     def _check_headers(self) -> dict[str, str]:

@@ -1,15 +1,14 @@
-"""One connection to one server, in a protocol version that both speak. It does not inspect the messages."""
+"""One client's connection to one server, in a protocol version that both speak. It does not inspect the messages."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, TypeAlias, cast
 
 import anyio
 import mcp_types
-from mcp.shared.dispatcher import CallOptions, DispatchContext
+from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import (
     MCP_METHOD_HEADER,
@@ -21,19 +20,21 @@ from mcp.shared.inbound import (
     mcp_param_headers,
     x_mcp_header_map,
 )
-from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
 from overspill.errors import Ended, LoginNeeded, ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.handshake import ClientIdentity, Handshake, Raw, add_identity, as_mapping, shake_hands
-from overspill.mcp.client.http import RedactingTransport, open_transport
+from overspill.mcp.client.handshake import ClientIdentity, Handshake, Raw, add_identity, as_mapping, discover, shake_hands
+from overspill.mcp.client.http import open_transport
 from overspill.mcp.client.login.keeper import Log
 from overspill.mcp.client.peer import Peer
-from overspill.mcp.client.process import ServerProcess, start_process
-from overspill.mcp.client.streams import AnswerStream, IncomingStream, Notifications
+from overspill.mcp.client.process import start_process
+from overspill.mcp.client.running import Progress, RunningServer
 from overspill.text.humanize import quote_line
 
-Progress: TypeAlias = Callable[[Raw], Awaitable[None]]
+Connect: TypeAlias = Callable[
+    [ServerConfig, Mapping[str, str], ClientIdentity, Peer, Log], AbstractAsyncContextManager["ServerConnection"]
+]
+"""Opens a connection, with the handshake."""
 
 _END_SECONDS = 1.0
 _MAX_PAGES = 1000
@@ -46,74 +47,101 @@ _IDENTITY_KEYS = (
 
 
 class ServerConnection:
-    """Open while `open_connection` is entered. `ended` is set once the server is gone."""
+    """Open while `use` is entered. `ended` is set once the server is gone."""
 
-    def __init__(
-        self,
-        config: ServerConfig,
-        client: ClientIdentity,
-        peer: Peer,
-        streams: tuple[Any, Any],
-        transport: ServerProcess | RedactingTransport,
-    ) -> None:
+    def __init__(self, running: RunningServer, config: ServerConfig, client: ClientIdentity, peer: Peer) -> None:
         self.config = config
         self.handshake = Handshake("", {}, {}, None)
-        self.ended = anyio.Event()
+        self.ended, self.transport = running.ended, running.transport
         self.param_headers: dict[str, Mapping[tuple[str, ...], str]] = {}
         """By tool, if it wants arguments repeated in HTTP headers: the path of each argument and the name of its header."""
-        self.transport = transport
         self._client = client
-        self._peer = peer
-        self._notifications = Notifications()
-        self._answers = AnswerStream(streams[1])
-        incoming = IncomingStream(streams[0], self._notifications, self._answers.admit, transport.restore)
-        self._dispatcher = JSONRPCDispatcher(incoming, self._answers)
-        self._pending = self._listening = 0
+        self._running = running
+        self._user = running.join(peer)
+        self._notifications = self._user.notifications
+        self._listening = 0
+        self._scopes: set[anyio.CancelScope] = set()
+        """Of requests to listen."""
         self._idle = anyio.Event()
         self.last_answer = anyio.current_time()
-        self._tokens = itertools.count(1)
-        self._progress: dict[str, Progress] = {}
 
     async def request(self, method: str, params: Mapping[str, Any] | None = None, *, progress: Progress | None = None) -> Raw:
         """Return the server's answer, after all notifications that arrived before it have been delivered.
 
         Raises MCPError if the server answers with an error, and ServerError if it does not answer.
         """
-        data, token = dict(params or {}), f"overspill-{next(self._tokens)}"
+        user, data, token = self._user, dict(params or {}), self._running.new_token()
         if progress is not None:
-            self._progress[token] = progress
+            user.progress[token] = progress
             data["_meta"] = {**as_mapping(data.get("_meta")), "progressToken": token}
-        listens_only = method == "subscriptions/listen" and "resourceSubscriptions" not in as_mapping(data.get("notifications"))
-        self._pending += 1
+        listens = method == "subscriptions/listen"
+        listens_only = listens and "resourceSubscriptions" not in as_mapping(data.get("notifications"))
+        data, options = self._add_identity(method, data)
+        if listens:
+            options["request_id"] = token
+            user.streams.add(token)
+        logs = self._admit_level(data)
+        user.pending += 1
         self._listening += listens_only
         try:
             with self._notifications.asking():
-                result = await self._dispatcher.send_raw_request(method, *self._add_identity(method, data))
+                result = await self._running.dispatcher.send_raw_request(method, data, options)
             await self._notifications.wait_until_delivered()
             if self._notifications.has_failed:
                 raise MCPError(mcp_types.CONNECTION_CLOSED, "Connection closed")
         except MCPError as error:
             if failure := await self._find_failure(error):
-                if isinstance(failure, Unheard) and (failure.gone or self._pending == 1):
+                if isinstance(failure, Unheard) and (failure.gone or self._running.pending == 1):
                     self.ended.set()
                 raise failure from None
             await self._notifications.wait_until_delivered()
             raise
+        except anyio.get_cancelled_exc_class():
+            user.logging += logs  # the server may still send messages
+            raise
         finally:
-            self._pending -= 1
+            user.pending -= 1
+            user.logging -= logs
             self._listening -= listens_only
             self.last_answer = anyio.current_time()
             self._idle.set()
-            self._progress.pop(token, None)
+            user.progress.pop(token, None)
+            user.streams.discard(token)
         return result
 
+    async def listen(self, wanted: Raw) -> None:
+        """Listen while the connection is open. A server may not support it."""
+        with anyio.CancelScope() as scope, suppress(MCPError, ServerError):
+            self._scopes.add(scope)
+            try:
+                await self.request("subscriptions/listen", {"notifications": wanted})
+            finally:
+                self._scopes.discard(scope)
+
+    async def subscribe(self, uri: str, *, on: bool) -> Raw:
+        """Subscribe or unsubscribe in the older protocol, where all users of the server have one set of subscriptions."""
+        (self._user.uris.add if on else self._user.uris.discard)(uri)
+        if not on and any(uri in user.uris for user in self._running.users):
+            return {}
+        return await self.request("resources/subscribe" if on else "resources/unsubscribe", {"uri": uri})
+
+    async def leave(self) -> None:
+        """End what the client listens to. Other users keep the server."""
+        for scope in [*self._scopes]:
+            scope.cancel()
+        with anyio.move_on_after(_END_SECONDS, shield=True), suppress(MCPError, ServerError):
+            if len(self._running.users) > 1:
+                for uri in [*self._user.uris]:
+                    await self.subscribe(uri, on=False)
+        self._running.leave(self._user)
+
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
-        await self._dispatcher.notify(method, params, {"headers": {MCP_PROTOCOL_VERSION_HEADER: self.handshake.version}})
+        await self._running.dispatcher.notify(method, params, {"headers": {MCP_PROTOCOL_VERSION_HEADER: self.handshake.version}})
 
     @property
     def is_busy(self) -> bool:
         """Whether a request waits for its answer. Listening for changed lists does not count."""
-        return self._pending > self._listening
+        return self._user.pending > self._listening
 
     def learn_headers(self, tool: Mapping[str, Any]) -> None:
         """Note which arguments of a listed tool also go into HTTP headers."""
@@ -121,36 +149,33 @@ class ServerConnection:
         if self.handshake.is_modern and self.config.url and find_invalid_x_mcp_header(schema) is None:
             self.param_headers[str(tool.get("name"))] = x_mcp_header_map(schema)
 
-    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        try:
-            await self._dispatcher.run(self._on_request, _ignore, task_status=task_status)
-        finally:
-            self.ended.set()
-
-    def mark_lost(self) -> None:
-        """Call this when the server seems to be gone. Pending requests still get their answer, or fail by themselves."""
-        if not self._pending:
-            self.ended.set()
-
     async def wait_until_idle(self) -> None:
         """Wait briefly until every pending request has its answer or its error."""
         with anyio.move_on_after(_END_SECONDS):
-            while self._pending:
+            while self._user.pending:
                 self._idle = anyio.Event()
                 await self._idle.wait()
 
     async def relay_notifications(self) -> None:
         await self._notifications.relay(self._deliver)
 
-    async def shake_hands(self) -> None:
+    async def shake_hands(self, client: ClientIdentity | None = None) -> None:
         """Start a session with the server. Call this before anything else. Raises ServerError if it fails."""
-        self.handshake = await shake_hands(self._ask, self._client, self.config.name)
+        self.handshake = await shake_hands(self._ask, client or self._client, self.config.name)
         if not self.handshake.is_modern:
             await self.notify("notifications/initialized")
 
+    async def discover(self) -> None:
+        """The same for a server without sessions that others use already."""
+        try:
+            self.handshake = await discover(self._ask, self._client, self.config.name)
+        except MCPError as refusal:
+            why = quote_line(refusal.message).rstrip(".")
+            raise ServerError(f"The server {self.config.name} refused to describe itself: {why}.") from None
+
     async def _ask(self, method: str, params: Raw, opts: CallOptions) -> Raw:
         try:
-            return await self._dispatcher.send_raw_request(method, params, opts)
+            return await self._running.dispatcher.send_raw_request(method, params, opts)
         except MCPError as error:
             failure = await self._find_failure(error)
             if failure is not None and (self.ended.is_set() or isinstance(failure, Unheard | LoginNeeded)):
@@ -182,20 +207,24 @@ class ServerConnection:
                 headers |= mcp_param_headers(self.param_headers.get(name, {}), as_mapping(params.get("arguments")))
         return params, {"headers": headers}
 
+    def _admit_level(self, data: Raw | None) -> bool:
+        """Return whether the server may send log messages for a request, and drop the wish for them if it may not."""
+        meta = as_mapping((data or {}).get("_meta"))
+        if mcp_types.LOG_LEVEL_META_KEY not in meta:
+            return False
+        if self._running.may_log(self._user):
+            self._user.logging += 1
+            return True
+        del meta[mcp_types.LOG_LEVEL_META_KEY]
+        return False
+
     async def _deliver(self, method: str, params: Raw) -> None:
         token = params.get("progressToken") if method == "notifications/progress" else None
-        progress = self._progress.get(token) if isinstance(token, str) else None
+        progress = self._user.progress.get(token) if isinstance(token, str) else None
         if progress is not None:
             await progress(params)
         elif method not in ("notifications/cancelled", "notifications/progress"):
-            await self._peer.on_notification(self.config.name, method, params)
-
-    async def _on_request(self, context: DispatchContext[Any], method: str, params: Mapping[str, Any] | None) -> Raw:
-        try:
-            return await self._peer.on_request(self.config.name, method, dict(params or {}))
-        finally:
-            if context.cancel_requested.is_set():  # then the SDK sends no answer
-                self._answers.forget(context.request_id)
+            await self._user.peer.on_notification(self.config.name, method, params)
 
 
 def describe_error(group: BaseExceptionGroup[Any], name: str) -> str:
@@ -224,23 +253,46 @@ async def list_pages(ask: Callable[[str, Raw], Awaitable[Raw]], method: str, key
     raise ServerError(f"The server {name} lists its {key} on more than {_MAX_PAGES:,} pages. The list seems to have no end.")
 
 
-async def _ignore(*_: object) -> None:
-    """Do nothing: `IncomingStream` has taken every notification but cancellations, which the SDK handles."""
+@asynccontextmanager
+async def open_server(config: ServerConfig, environ: Mapping[str, str], log: Log) -> AsyncGenerator[RunningServer]:
+    """Start or dial the server. Raises ServerError if that fails. A server process gets `environ`."""
+    opened = start_process(config, {**environ, **config.env}) if config.command else open_transport(config, environ, log)
+    async with opened as (transport, streams), anyio.create_task_group() as group:
+        running = RunningServer(config.name, transport, streams, log)
+        await group.start(running.run)
+        try:
+            yield running
+        finally:
+            group.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def use(
+    running: RunningServer, config: ServerConfig, client: ClientIdentity, peer: Peer
+) -> AsyncGenerator[ServerConnection]:
+    connection = ServerConnection(running, config, client, peer)
+    async with anyio.create_task_group() as group:
+        group.start_soon(connection.relay_notifications)
+        try:
+            yield connection
+        finally:
+            await connection.leave()
+            group.cancel_scope.cancel()
 
 
 @asynccontextmanager
 async def open_connection(
     config: ServerConfig, environ: Mapping[str, str], client: ClientIdentity, peer: Peer, log: Log = lambda _: None
 ) -> AsyncGenerator[ServerConnection]:
-    """Start or dial the server, without a handshake. Raises ServerError if that fails. A server process gets `environ`."""
-    opened = start_process(config, {**environ, **config.env}) if config.command else open_transport(config, environ, log)
-    async with opened as (transport, streams), anyio.create_task_group() as group:
-        connection = ServerConnection(config, client, peer, streams, transport)
-        if isinstance(transport, RedactingTransport):
-            transport.on_lost = connection.mark_lost
-        await group.start(connection.run)
-        group.start_soon(connection.relay_notifications)
-        try:
-            yield connection
-        finally:
-            group.cancel_scope.cancel()
+    """Open the only connection to a server, without a handshake. Raises ServerError if that fails."""
+    async with open_server(config, environ, log) as running, use(running, config, client, peer) as connection:
+        yield connection
+
+
+@asynccontextmanager
+async def connect_alone(
+    config: ServerConfig, environ: Mapping[str, str], client: ClientIdentity, peer: Peer, log: Log
+) -> AsyncGenerator[ServerConnection]:
+    async with open_connection(config, environ, client, peer, log) as connection:
+        await connection.shake_hands()
+        yield connection

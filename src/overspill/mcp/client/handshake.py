@@ -74,7 +74,7 @@ def read_ttl(answer: Raw) -> int:
 
 async def shake_hands(ask: Ask, client: ClientIdentity, name: str) -> Handshake:
     refusals: list[MCPError] = []
-    for attempt in (_discover, _initialize, _discover) if client.is_modern else (_initialize, _discover):
+    for attempt in (discover, _initialize, discover) if client.is_modern else (_initialize, discover):
         # The third try is for a slow server that answered the first handshake too late, and now accepts no other.
         if len(refusals) < 2 or refusals[-1].code == mcp_types.UNSUPPORTED_PROTOCOL_VERSION:
             try:
@@ -98,7 +98,7 @@ def as_mapping(value: Any) -> Raw:
     return cast("Raw", value) if isinstance(value, dict) else {}
 
 
-async def _discover(ask: Ask, client: ClientIdentity, name: str) -> Handshake:
+async def discover(ask: Ask, client: ClientIdentity, name: str) -> Handshake:
     version = MODERN_PROTOCOL_VERSIONS[-1]
     headers = {MCP_PROTOCOL_VERSION_HEADER: version, MCP_METHOD_HEADER: "server/discover"}
     opts: CallOptions = {"timeout": _DISCOVER_SECONDS, "cancel_on_abandon": False, "headers": headers}

@@ -13,7 +13,7 @@ from pathlib import Path
 MAX_BYTES = 4 << 20
 _MAX_FILES = 256
 _KEY_BYTES = 32
-_PASSING = frozenset({"_", "OLDPWD", "SHLVL", "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "TERM_SESSION_ID", "WINDOWID"})
+PASSING = frozenset({"_", "OLDPWD", "SHLVL", "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "TERM_SESSION_ID", "WINDOWID"})
 """Variables that differ in every terminal, and say nothing to a server."""
 
 
@@ -24,7 +24,7 @@ def find_file(folder: Path, prefix: str, environ: Mapping[str, str], *parts: obj
     at = os.lstat(folder)
     if not stat.S_ISDIR(at.st_mode) or at.st_uid != os.getuid() or at.st_mode & 0o077:
         raise ValueError("is not a folder that only you can use")
-    variables = sorted((name, value) for name, value in environ.items() if name not in _PASSING)
+    variables = sorted((name, value) for name, value in environ.items() if name not in PASSING)
     whole = repr((variables, parts)).encode("utf-8", "surrogateescape")
     return folder / f"{prefix}{hmac.digest(_read_key(folder), whole, 'sha256').hex()[:32]}.json"
 

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing, asynccontextmanager, suppress
+from contextvars import Context
 from typing import TypeAlias
 
 import anyio
@@ -38,6 +39,8 @@ class ServerProcess:
         """How many lines were not messages."""
         self._has_closed_input = False
         self._reading = anyio.CancelScope()
+        self.is_shared = False
+        """Whether it works for several clients. What it writes to standard error may then be about any of them."""
         self._stderr_tail = b""
         self._stderr_ended = anyio.Event()
 
@@ -56,10 +59,8 @@ class ServerProcess:
         assert self._process.stderr is not None
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             async for chunk in self._process.stderr:
-                self._stderr_tail = (self._stderr_tail + chunk)[-2048:]
-                with suppress(AttributeError, OSError, ValueError):  # the host may have no stderr, or one that takes no bytes
-                    sys.stderr.buffer.write(chunk)
-                    sys.stderr.buffer.flush()
+                self._stderr_tail = b"" if self.is_shared else (self._stderr_tail + chunk)[-2048:]
+                Context().run(_show, chunk) if self.is_shared else _show(chunk)  # an empty context belongs to no front of a hub
         self._stderr_ended.set()
 
     async def watch_exit(self) -> None:
@@ -160,6 +161,12 @@ async def end_unused(servers: Iterable[ServerConfig]) -> None:
         for config in servers:
             while config.early:
                 group.start_soon(_end, config.early.pop())
+
+
+def _show(chunk: bytes) -> None:
+    with suppress(AttributeError, OSError, ValueError):  # the host may have no stderr, or one that takes no bytes
+        sys.stderr.buffer.write(chunk)
+        sys.stderr.buffer.flush()
 
 
 async def _end(process: Process) -> None:

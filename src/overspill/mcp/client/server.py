@@ -17,11 +17,12 @@ from overspill.errors import Ended, LoginNeeded, ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.connection import (
     ClientIdentity,
+    Connect,
     Progress,
     ServerConnection,
+    connect_alone,
     describe_error,
     list_pages,
-    open_connection,
 )
 from overspill.mcp.client.framing import Raw
 from overspill.mcp.client.handshake import Handshake
@@ -58,6 +59,7 @@ class Server:
         log: Log = lambda _: None,
         on_up: Callable[[ServerConnection], Awaitable[None]] | None = None,
         lists: str = "",
+        connect: Connect = connect_alone,
     ) -> None:
         self.config = config
         self.name = config.name
@@ -68,7 +70,7 @@ class Server:
         self.lists = KnownLists(lists, config, environ, self._client, log)
         self._peer = peer or Peer()
         self.log = log
-        self._on_up = on_up
+        self._on_up, self._connect = on_up, connect
         self.rest = Rest(lambda: self._peer.needs(self.name))
         self._connection: ServerConnection | None = None
         self._changed = anyio.Event()
@@ -250,8 +252,7 @@ class Server:
         """Run until idleness stops the server. The event is set when it must start again. Raises if it ends in any other way."""
         self.starts += 1
         with anyio.CancelScope(deadline=anyio.current_time() + _START_SECONDS) as starting:
-            async with open_connection(self.config, self._environ, self._client, self._peer, self.log) as connection:
-                await connection.shake_hands()
+            async with self._connect(self.config, self._environ, self._client, self._peer, self.log) as connection:
                 await self.lists.note_handshake(connection.handshake)
                 connection.param_headers = self._param_headers  # outlives a connection
                 if self._on_up is not None:

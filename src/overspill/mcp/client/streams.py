@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import anyio
 import mcp_types
@@ -57,6 +57,14 @@ def drop_records() -> Generator[None]:
         _is_ours.reset(before)
 
 
+class Inbox(Protocol):
+    """Takes the notifications of a server."""
+
+    def put(self, method: str, params: Raw) -> object: ...
+
+    async def wait_for_room(self) -> None: ...
+
+
 class Notifications:
     """Notifications that have arrived but are not delivered yet."""
 
@@ -68,15 +76,24 @@ class Notifications:
         self._room = anyio.Event()
         self._questions = 0
         """How many requests made by the delivery of a notification have no answer yet. It ends only after the answers."""
-        self._ended = False
+        self._ended = self._drops = False
         self.has_failed = False
         """Whether a notification could not be delivered, which ends the connection."""
 
-    def put(self, method: str, params: Raw) -> None:
+    def drop_when_full(self) -> None:
+        """Let nobody wait for room from now on."""
+        self._drops = True
+        self._room.set()
+
+    def put(self, method: str, params: Raw) -> bool:
+        """Return whether there was room. There always is, unless this drops what does not fit."""
+        if self._drops and self._bytes > _MAX_WAITING_BYTES:
+            return False
         size = len(method) + len(dumps(params)) + _OVERHEAD_BYTES
         self._queue.append((method, params, size))
         self._bytes += size
         self._arrived.set()
+        return True
 
     async def relay(self, deliver: Callable[[str, Raw], Awaitable[None]]) -> None:
         _delivering.set(self)
@@ -113,7 +130,7 @@ class Notifications:
 
     async def wait_for_room(self) -> None:
         """Wait until more may be read from the server. Messages that the client does not read stay with the server."""
-        while self._bytes > _MAX_WAITING_BYTES and not self._questions and not self._ended:
+        while self._bytes > _MAX_WAITING_BYTES and not (self._questions or self._ended or self._drops):
             self._room = anyio.Event()
             await self._room.wait()
 
@@ -182,7 +199,7 @@ class IncomingStream(ObjectReceiveStream[Incoming]):
     def __init__(
         self,
         stream: Any,
-        notifications: Notifications,
+        notifications: Inbox,
         admit: Callable[[Incoming], Awaitable[bool]],
         restore: Callable[[Incoming], Incoming] = lambda item: item,
     ) -> None:

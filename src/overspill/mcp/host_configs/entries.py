@@ -118,6 +118,7 @@ def wrap_entry(name: str, entry: Node, launch: Sequence[str], group: str = "") -
     """Return the edits that wrap an entry. `launch` starts Overspill. An entry with its own folder joins no group."""
     program, *words = launch
     words += ["proxy", "--name", name, *(["--group", group] if group and not entry.get("cwd") else [])]
+    words += ["--share"] if (share := entry.get("share")) and share.value is True else []
     if entry.get("url"):
         return _wrap_url(entry, program, words)
     command, args = entry.get("command"), entry.get("args")

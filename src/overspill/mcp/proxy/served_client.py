@@ -16,7 +16,7 @@ from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY, event_from_wire
 
 from overspill.calls.job import Requester, requester
 from overspill.errors import LoginNeeded, ServerError, Unheard
-from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnection, as_mapping
+from overspill.mcp.client.connection import ClientIdentity, Connect, Raw, ServerConnection, as_mapping
 from overspill.mcp.client.handshake import Handshake
 from overspill.mcp.client.peer import Peer
 from overspill.mcp.client.server import Server
@@ -49,6 +49,7 @@ class ServedClient(Peer):
         client: ClientIdentity,
         group: anyio.abc.TaskGroup,
         log: Callable[[str], None],
+        connect: Connect,
         *,
         outlived_by_jobs: bool,
     ) -> None:
@@ -58,8 +59,9 @@ class ServedClient(Peer):
         self.requester = Requester(dumps(client.info), comes_back=outlived_by_jobs)
         self.channel: ClientRequest | None = None
         """The client's handshake. Messages that belong to no request go over the handshake's connection."""
+        folder, up = options.lists_folder, self._on_server_up
         self.servers = {
-            name: Server(each, options.environ, client, self, log=log, on_up=self._on_server_up, lists=options.lists_folder)
+            name: Server(each, options.environ, client, self, log=log, on_up=up, lists=folder, connect=connect)
             for name, each in options.servers.items()
         }
         programs = ProgramCalls(session.settings, client.info, log)
@@ -267,12 +269,8 @@ class ServedClient(Peer):
 
     async def notify_servers(self, method: str, params: Raw) -> None:
         """Pass a notification on to the servers that are up. A server that starts later would have no use for it."""
-        for server in [each for each in self.servers.values() if not each.rest.is_on]:
-            try:
-                connection = await server.wait_until_connected(0)
-            except ServerError:
-                continue
-            if not connection.handshake.is_modern:
+        for connection in [each.connection for each in self.servers.values()]:
+            if connection is not None and not connection.handshake.is_modern:
                 await connection.notify(method, params or None)
 
     async def _notify_client(self, method: str, params: Raw) -> None:

@@ -19,7 +19,9 @@ import anyio.to_thread
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from overspill.mcp.client.connection import ClientIdentity
+from overspill.mcp.client.connection import ClientIdentity, Connect, connect_alone
+from overspill.mcp.client.own_files import PASSING
+from overspill.mcp.client.shared_servers import SharedServers
 from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.served_client import ServedClient
 from overspill.models.endpoints import Endpoint
@@ -53,6 +55,7 @@ class ServedClients(Struct, eq=False):
     log: Callable[[str], None]
     shared_sessions: Sessions
     store: WaitingStore
+    shared_servers: SharedServers | None = None
     _open_clients: dict[tuple[ClientKey, bytes], ServedClient] = {}
     _sessions: dict[str, SharedSession] = {}
     _served: Counter[str] = field(default_factory=Counter[str])
@@ -155,6 +158,13 @@ class ServedClients(Struct, eq=False):
             secrets=secrets,
         )
 
+    def _share(self, principal: str) -> Connect:
+        """Return how to connect to servers. Those of other principals, settings or secrets are never shared."""
+        if self.shared_servers is None:
+            return connect_alone
+        secrets = {name: value for name, value in self.options.secrets.items() if name not in PASSING}
+        return partial(self.shared_servers.connect, (principal, self.settings, secrets))
+
     async def _serve(
         self,
         owner: ClientKey,
@@ -169,7 +179,8 @@ class ServedClients(Struct, eq=False):
         try:
             async with anyio.create_task_group() as group:
                 options = replace(self.options, servers=self.options.servers_of(owner.principal))
-                client = ServedClient(options, session, identity, group, self.log, outlived_by_jobs=outlived_by_jobs)
+                connect = self._share(owner.principal)
+                client = ServedClient(options, session, identity, group, self.log, connect, outlived_by_jobs=outlived_by_jobs)
                 name = one_line(str(identity.info.get("name") or ""), 80)
                 session.note(ConversationOpened(now_ms(), client=name, servers=tuple(client.servers)))
                 task_status.started(client)
@@ -197,11 +208,12 @@ async def open_clients(
     endpoints: Mapping[str, Endpoint],
     log: Callable[[str], None],
     sessions: Sessions | None = None,
+    servers: SharedServers | None = None,
 ) -> AsyncGenerator[ServedClients]:
-    """Serve clients until this is left. `sessions` are the sessions of all proxies in this process."""
+    """Serve clients until this is left. `sessions` and `servers` are those of all proxies in this process."""
     async with anyio.create_task_group() as group:
         store = WaitingStore(open_configured_store(settings), log)
-        clients = ServedClients(group, settings, options, endpoints, log, sessions or Sessions(), store)
+        clients = ServedClients(group, settings, options, endpoints, log, sessions or Sessions(), store, servers)
         group.start_soon(clients.check_store)
         try:
             yield clients

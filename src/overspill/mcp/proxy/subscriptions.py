@@ -60,7 +60,7 @@ class Subscriptions:
         connection = await server.connect()
         answer: Raw = {}
         if not connection.handshake.is_modern:
-            answer = await connection.request("resources/subscribe" if on else "resources/unsubscribe", {"uri": uri})
+            answer = await connection.subscribe(uri, on=on)
         if (server.name, uri) in self._wanted:
             self._wanted.pop((server.name, uri)).cancel()
         if on:
@@ -93,7 +93,7 @@ class Subscriptions:
             self._remember(connection, uri)
             if not connection.handshake.is_modern:
                 with suppress(MCPError):  # it may no longer have that resource
-                    await connection.request("resources/subscribe", {"uri": uri})
+                    await connection.subscribe(uri, on=True)
         flags = {
             flag: True
             for capability, (_, flag) in CHANGES.items()
@@ -116,6 +116,5 @@ class Subscriptions:
 
 
 async def _listen(connection: ServerConnection, wanted: Raw, scope: anyio.CancelScope) -> None:
-    """Listen while the connection is up. A server may not support it."""
-    with scope, suppress(MCPError, ServerError):
-        await connection.request("subscriptions/listen", {"notifications": wanted})
+    with scope:
+        await connection.listen(wanted)
