@@ -128,8 +128,8 @@ async def test_a_client_stores_and_reads_what_is_large(home: HttpHome, mode: str
         ):
             assert {"a__lines", "b__lines", "get_tool_output"} <= {tool.name for tool in (await client.list_tools()).tools}
             assert (await client.call_tool("b__lines", {"count": 1})).content[0].text == SMALL  # pyright: ignore
-            stored = (await client.call_tool("a__lines", LARGE)).content[-1].uri  # pyright: ignore
-            content: Any = (await client.read_resource(stored)).contents[0]
+            link: Any = (await client.call_tool("a__lines", LARGE)).content[-1]
+            content: Any = (await client.read_resource(link.uri)).contents[0]
             assert content.text.startswith(SMALL)
             for command in (("hub", "status"), ("doctor",), ("stats",)):
                 said = home.overspill(*command).stdout

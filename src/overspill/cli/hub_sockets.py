@@ -39,7 +39,7 @@ def take_place(at: str | None, inherit: str | None, port: int | None) -> HeldPla
             os.close(each)
         place.check()
         lock = place.take_lock()
-        if lock is None and (not port or (ask(place, b"status") or {"port": port}).get("port")):
+        if lock is None and (not port or (ask(place, b"status") or {}).get("port")):
             raise OverspillError(f"A hub already runs at {place.socket}. Stop it with `{output.program()} hub stop`.")
         if port and http is None:
             from overspill.cli.hub_http import open_port
