@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
-from contextlib import suppress
 from copy import copy
 from functools import partial
 from typing import Any, Unpack
 
-from overspill.errors import BadRequest
 from overspill.gate.collect import text_block
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
 from overspill.integrations.options import AdapterOptions, MissingFramework, Options
@@ -155,9 +153,8 @@ def unfold_calls(response: Any, search: Searching) -> None:
     for call in (
         each for message in getattr(response, "messages", ()) for each in message.contents if each.type == "function_call"
     ):
-        with suppress(BadRequest):
-            if (found := search.read(call.name, call.arguments)) is not None:
-                call.name, call.arguments = found
+        if isinstance(found := search.read(call.name, call.arguments), tuple):
+            call.name, call.arguments = found
 
 
 def fold_calls(messages: Sequence[Any], search: Searching) -> list[Any]:

@@ -10,14 +10,12 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
-from overspill.errors import BadRequest
 from overspill.integrations.functions import show_reply
-from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
+from overspill.integrations.options import GivenOptions, MissingFramework, Options
 from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.session.opening import find_loop
-from overspill.settings import Settings
 from overspill.types import Output, Reply
 
 try:
@@ -36,10 +34,8 @@ def overspill(
     tool_hooks: Sequence[Callable[..., Any]] = (),
     pre_hooks: Sequence[Callable[..., Any]] = (),
     post_hooks: Sequence[Callable[..., Any]] = (),
-    settings: Settings | None = None,
-    session: GivenSession | None = None,
-    budget: GivenBudget | None = None,
     tool_search: bool = False,
+    **options: Unpack[GivenOptions],
 ) -> dict[str, Any]:
     """The arguments of an agent that has these tools and hooks. One agent serves all users: with a database, each session of agno
     has a session of Overspill; without one, each run has.
@@ -47,7 +43,7 @@ def overspill(
     `session`: a session to share, or its name. `budget`: the model's window, which agno does not know. `tool_search`: the model
     searches for these functions and those of toolkits, if the setting `toolSearch` says so.
     """
-    adapter = _Adapter(Options("agno", settings, session, budget, notice=False, tool_search=tool_search))
+    adapter = _Adapter(Options("agno", **options, notice=False, tool_search=tool_search))
     return {
         "tools": adapter.choose(tools),
         "tool_hooks": [*tool_hooks, _know_signature(adapter.wrap_tool)],
@@ -120,10 +116,9 @@ class _Adapter:
         tool is async, in a thread if it is not, or in the thread of a blocking run."""
         here = find_loop()
         run, loop = self._runs.get(run_context.run_id) or self._begin(run_context, agent or team, here)
-        try:
-            found = self._search.read(function_name, arguments)
-        except BadRequest as problem:
-            return str(problem)
+        found = self._search.read(function_name, arguments)
+        if isinstance(found, str):
+            return found
         if found is not None:
             inner, model = self._prepare(*found, run_context, agent, team), (agent or team).model
             if loop is None:

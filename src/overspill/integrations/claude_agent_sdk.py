@@ -11,15 +11,14 @@ import copy
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from overspill.errors import BadRequest, require
 from overspill.gate.collect import is_blocks, text_block
 from overspill.hooks.shapes import HookEvent, Unusable, find_text
 from overspill.integrations.open_runs import OpenRuns
-from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
+from overspill.integrations.options import GivenOptions, MissingFramework, Options
 from overspill.integrations.sessions import AgentRun, Sessions
-from overspill.settings import Settings
 from overspill.types import Output, Reply
 
 try:
@@ -44,9 +43,7 @@ def overspill_options(
     mcp_servers: Mapping[str, Any] | None = None,
     hooks: Mapping[Any, Sequence[HookMatcher]] | None = None,
     allowed_tools: Sequence[str] = (),
-    settings: Settings | None = None,
-    session: GivenSession | None = None,
-    budget: GivenBudget | None = None,
+    **options: Unpack[GivenOptions],
 ) -> dict[str, Any]:
     """The arguments of `ClaudeAgentOptions` for an agent with these servers, hooks and tools. They serve all users: each session
     of Claude Code has its own session of Overspill.
@@ -56,8 +53,7 @@ def overspill_options(
     require("mcp_servers", mcp_servers, (Mapping, type(None)), "a dictionary of servers by name")
     if SERVER in (mcp_servers or {}):
         raise BadRequest(f"The name {SERVER!r} is taken by the server with the retrieval tools. Give your server another name.")
-    options = Options("claude_agent_sdk", settings, session, budget, notice=False, tool_prefix=name_prefix(SERVER))
-    adapter = _Adapter(Sessions(options))
+    adapter = _Adapter(Sessions(Options("claude_agent_sdk", **options, notice=False, tool_prefix=name_prefix(SERVER))))
     servers = {name: adapter.wrap(name, each) for name, each in (mcp_servers or {}).items()}
     ours = adapter.make_hooks()
     return {

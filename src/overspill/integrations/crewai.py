@@ -103,12 +103,9 @@ def _call_through(original: BaseTool, run: AgentRun) -> Callable[..., Any]:
 
 def _ask(retrieval: Any, search: Searching, tools: Mapping[str, BaseTool]) -> Callable[..., Any]:
     def call(**args: Any) -> Any:
-        try:
-            found = search.read(retrieval.name, args)
-        except BadRequest as problem:
-            return _Replaced(problem)
-        if found is None:
-            return _Replaced(retrieval.func(**args))
+        found = search.read(retrieval.name, args)
+        if not isinstance(found, tuple):
+            return _Replaced(found or retrieval.func(**args))
         try:
             return _Replaced(tools[found[0]].run(**found[1]))
         except ValueError as problem:  # CrewAI raises it if arguments do not fit

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from overspill.gate.intent import LOOKING_FOR
 from overspill.integrations.open_runs import OpenRuns
-from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
+from overspill.integrations.options import GivenOptions, MissingFramework, Options
 from overspill.integrations.sessions import Sessions
 from overspill.session.opening import find_loop
-from overspill.settings import Settings
 from overspill.types import Output, Reply
 
 try:
@@ -41,15 +40,8 @@ class OverspillMiddleware(ToolInjectionMiddleware):
     the models that clients use.
     """
 
-    def __init__(
-        self,
-        *,
-        settings: Settings | None = None,
-        session: GivenSession | None = None,
-        budget: GivenBudget | None = None,
-        conversation: Callable[[Any], str | None] | None = None,
-    ) -> None:
-        self._sessions = Sessions(Options("fastmcp", settings, session, budget, notice=False))
+    def __init__(self, *, conversation: Callable[[Any], str | None] | None = None, **options: Unpack[GivenOptions]) -> None:
+        self._sessions = Sessions(Options("fastmcp", **options, notice=False))
         self._conversation = conversation or (lambda context: None)
         self._runs = OpenRuns(self._sessions, MAX_OPEN_CLIENTS)
         super().__init__([_RetrievalTool(**tool) for tool in self._sessions.define_tools()])

@@ -7,13 +7,11 @@ import copy
 import json
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
 from typing import Any, Unpack
 
 from anyio import to_thread
 
-from overspill.errors import BadRequest
 from overspill.gate.collect import is_blocks
 from overspill.gate.intent import LOOKING_FOR
 from overspill.integrations.functions import show_reply
@@ -207,9 +205,8 @@ def unfold_calls(content: Any, search: Searching) -> None:
     """Turn calls of `call_tool` into calls of the tools themselves, which ADK stores, confirms and shows. A call that does not
     fit is left alone, and is answered with the reason."""
     for part in content.parts or ():
-        with suppress(BadRequest):
-            if (call := part.function_call) is not None and (found := search.read(call.name, call.args)) is not None:
-                part.function_call = call.model_copy(update={"name": found[0], "args": found[1]})
+        if (call := part.function_call) is not None and isinstance(found := search.read(call.name, call.args), tuple):
+            part.function_call = call.model_copy(update={"name": found[0], "args": found[1]})
 
 
 def fold_calls(content: Any, search: Searching) -> Any:

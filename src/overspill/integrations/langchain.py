@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, NotRequired, Unpack
 
-from overspill.errors import BadRequest
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact, compact_sync
 from overspill.integrations.open_runs import ResumableRuns
 from overspill.integrations.options import AdapterOptions, MissingFramework, Options
@@ -121,10 +120,9 @@ class OverspillMiddleware(AgentMiddleware):
         call, search = request.tool_call, run.searching
         if call["name"] == search.call_tool and not search.is_decided:  # another process made the request that was interrupted
             self._choose(request.runtime.tools, run)
-        try:
-            found = search.read(call["name"], call["args"])
-        except BadRequest as problem:
-            return ToolMessage(str(problem), tool_call_id=call["id"], name=call["name"], status="error")
+        found = search.read(call["name"], call["args"])
+        if isinstance(found, str):
+            return ToolMessage(found, tool_call_id=call["id"], name=call["name"], status="error")
         if found is None:
             return request
         return request.override(tool_call={**call, "name": found[0], "args": found[1]}, tool=search.find(found[0]))

@@ -9,16 +9,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, Unpack
 
 from anyio import to_thread
 
-from overspill.errors import BadRequest
 from overspill.gate.collect import block_text, field
-from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
+from overspill.integrations.options import GivenOptions, MissingFramework, Options
 from overspill.integrations.searching import Searching
 from overspill.integrations.sessions import AgentRun, Sessions
-from overspill.settings import Settings
 from overspill.text.arguments import read_arguments
 from overspill.types import Output, Reply
 
@@ -33,11 +31,9 @@ _STRUCTURED = ("text", "image", "file")
 def overspill_agent(
     agent: Agent[Any],
     *,
-    settings: Settings | None = None,
-    session: GivenSession | None = None,
-    budget: GivenBudget | None = None,
     conversation: Callable[[Any], str] | None = None,
     tool_search: bool = False,
+    **options: Unpack[GivenOptions],
 ) -> Agent[Any]:
     """The same agent, whose function tools and MCP servers go through Overspill, and with it the agents that it hands off to.
 
@@ -45,9 +41,9 @@ def overspill_agent(
     the context of a call; by default, it is the `group_id` of the `RunConfig`. `session`: a session to share, or its name.
     `tool_search`: models search for the agents' tools, if the setting `toolSearch` says so.
     """
-    options = Options("openai-agents", settings, session, budget, notice=False, tool_search=tool_search)
+    sessions = Sessions(Options("openai-agents", **options, notice=False, tool_search=tool_search))
     group = conversation or (lambda context: getattr(context.run_config, "group_id", None) or "")
-    return _Adapter(Sessions(options), group).wrap(agent)
+    return _Adapter(sessions, group).wrap(agent)
 
 
 class _Adapter:
@@ -113,10 +109,9 @@ class _Adapter:
 
     async def _answer(self, agent: int, context: Any, arguments: str) -> Any:
         run, args, search = self._find_run(context), read_arguments(arguments), self._find_search(agent, context)
-        try:
-            found = search.read(context.tool_name, args)
-        except BadRequest as problem:
-            return str(problem)
+        found = search.read(context.tool_name, args)
+        if isinstance(found, str):
+            return found
         if found is not None:
             return await _call_found(search, context, *found)
         given = args if isinstance(args, dict) else {}

@@ -21,12 +21,17 @@ GivenBudget: TypeAlias = ContextBudget | int
 """A budget for each run to start with, or the size of the model's window in tokens."""
 
 
-class AdapterOptions(TypedDict, total=False):
-    """The arguments of adapters that see the conversation."""
+class GivenOptions(TypedDict, total=False):
+    """The arguments of every adapter."""
 
     settings: Settings | None
     session: GivenSession | None
     budget: GivenBudget | None
+
+
+class AdapterOptions(GivenOptions, total=False):
+    """The arguments of adapters that see the conversation."""
+
     compact: float | None
     tool_search: bool
 

@@ -12,7 +12,6 @@ from typing import Any, Unpack
 
 from anyio import to_thread
 
-from overspill.errors import BadRequest
 from overspill.gate.collect import text_block
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
 from overspill.integrations.options import AdapterOptions, MissingFramework, Options
@@ -114,10 +113,9 @@ class Overspill(AbstractCapability[Any]):
 
     async def wrap_tool_execute(self, ctx: RunContext[Any], *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
         search = self._own_run.searching
-        try:
-            found = search.read(call.tool_name, args)
-        except BadRequest as problem:
-            return str(problem)
+        found = search.read(call.tool_name, args)
+        if isinstance(found, str):
+            return found
         if found is not None and ctx.tool_manager is not None:
             try:  # this calls our method again, for the tool itself
                 return await ctx.tool_manager.handle_call(ToolCallPart(*found, tool_call_id=call.tool_call_id))

@@ -94,17 +94,21 @@ class Searching:
             return None
 
         def answer(**args: Any) -> Output:
-            try:
-                self.read(name, args)  # adapters call tools that exist themselves, so this is only for the error
-            except BadRequest as problem:
-                return Output([text_block(str(problem))], is_error=True)
+            # Adapters call tools that exist themselves, so this is only for the error.
+            if isinstance(problem := self.read(name, args), str):
+                return Output([text_block(problem)], is_error=True)
             return self._now.answer(self._own[name], args, self._here.keys())
 
         return answer
 
-    def read(self, name: str, args: object) -> tuple[str, dict[str, Any]] | None:
-        """Return the tool and the arguments that a call of `call_tool` names; None for other calls."""
-        return self._now.read(args, self._here.keys()) if self.is_on and name == self.call_tool else None
+    def read(self, name: str, args: object) -> tuple[str, dict[str, Any]] | str | None:
+        """Return the tool and the arguments that a call of `call_tool` names, or what is wrong with it; None for other calls."""
+        if not self.is_on or name != self.call_tool:
+            return None
+        try:
+            return self._now.read(args, self._here.keys())
+        except BadRequest as problem:
+            return str(problem)
 
     def explain(self, name: str, args: Any, said: object) -> str:
         """Explain a call that failed because of its arguments: what it said, and what is wrong with them. Else empty."""

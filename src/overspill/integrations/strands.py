@@ -16,7 +16,6 @@ from typing import Any, Unpack
 from weakref import WeakKeyDictionary
 
 from overspill.calls.tasks import TaskOwner
-from overspill.errors import BadRequest
 from overspill.gate.collect import text_block
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
 from overspill.integrations.options import AdapterOptions, MissingFramework, Options
@@ -120,10 +119,9 @@ class OverspillPlugin(Plugin):
         if _find_run(event) is None:
             return
         called, tools = event.tool_use, event.agent.tool_registry
-        try:
-            found = self._searches[event.agent].read(called["name"], called["input"])
-        except BadRequest as problem:
-            event.cancel_tool = str(problem)
+        found = self._searches[event.agent].read(called["name"], called["input"])
+        if isinstance(found, str):
+            event.cancel_tool = found
             return
         if found is not None:
             event.tool_use = {**called, "name": found[0], "input": found[1]}
