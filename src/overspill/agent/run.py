@@ -119,8 +119,8 @@ async def _run(
         record.session = session.id
         started(session.id)
         offers = {**tools, **_offer_agents(agent, record, session, context)}
-        router = ToolRouter(agent.name, session, offers, parts.reports, parts.guard, context.observe)
-        turns = Turns(agent, session, parts, router, context.control, context.observe)
+        router = ToolRouter(agent.name, session, offers, parts, context.observe)
+        turns = Turns(agent, router, context.control)
         record.messages, record.answers = turns.messages, router.answers
         try:
             await _converse(turns, record, session, context.control)

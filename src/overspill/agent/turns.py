@@ -12,15 +12,13 @@ from msgspec.structs import replace
 from overspill import handles
 from overspill.agent import internal, wording
 from overspill.agent.file import Agent
-from overspill.agent.models import AgentParts
-from overspill.agent.progress import Observe, TurnStarted
+from overspill.agent.progress import TurnStarted
 from overspill.agent.report import Report
 from overspill.agent.router import ToolRouter
 from overspill.errors import BadRequest
 from overspill.models.conversation import take_step
 from overspill.models.protocol import Message, Request
 from overspill.record.events import TurnOpened, now_ms
-from overspill.session.session import Session
 from overspill.types import ToolCall
 from overspill.wording.replies import tool_failure
 
@@ -43,22 +41,13 @@ class Outcome(Struct, frozen=True):
 class Turns:
     """One conversation. Notices are never part of its `messages`."""
 
-    def __init__(
-        self, agent: Agent, session: Session, parts: AgentParts, router: ToolRouter, control: RunControl, observe: Observe
-    ) -> None:
+    def __init__(self, agent: Agent, router: ToolRouter, control: RunControl) -> None:
         self.messages: list[Message] = []
         self.turn = 0
         output = agent.file.keys.output
-        self._name = agent.name
-        self._system = wording.system_prompt(agent.file.prompt, parts.reports.nonce, output)
+        self._system = wording.system_prompt(agent.file.prompt, router.parts.reports.nonce, output)
         self._report = internal.final_report(output.format, output.json_schema)
-        self._session = session
-        self._asking = parts.asking
-        self._guard = parts.guard
-        self._reports = parts.reports
-        self._router = router
-        self._control = control
-        self._observe = observe
+        self._router, self._session, self._parts, self._control = router, router.session, router.parts, control
         self._remark = ""
         self._handed_over: set[str] = set()
 
@@ -77,8 +66,8 @@ class Turns:
             request, final = self._open_request(max_turns)
             for _ in range(_FINAL_ATTEMPTS if final else 1):
                 await self._step(request, max_turns, final)
-                if self._reports.accepted is not None:
-                    return Outcome("reported", self.turn, self._reports.accepted, early=final, running=self._list_running())
+                if self._parts.reports.accepted is not None:
+                    return Outcome("reported", self.turn, self._parts.reports.accepted, early=final, running=self._list_running())
                 request = replace(request, messages=tuple(self.messages))
             if final:
                 break
@@ -90,22 +79,22 @@ class Turns:
         """Return the request of this turn, without its notice, and why the turn is final, if it is."""
         final = wording.STOPPED if self._control.is_stopping else wording.LAST_TURN if self.turn == max_turns else ""
         request = self._request(final)
-        self._guard.take(request)
-        if self.turn == 1 and self._guard.is_full:
+        self._parts.guard.take(request)
+        if self.turn == 1 and self._parts.guard.is_full:
             raise BadRequest(
-                f"The prompt, the tools and the question fill the whole context window of {self._guard.window} tokens. "
+                f"The prompt, the tools and the question fill the whole context window of {self._parts.guard.window} tokens. "
                 "Shorten the question, offer fewer tools, or use a model with a larger window."
             )
-        if not final and self._guard.is_full:
+        if not final and self._parts.guard.is_full:
             final = wording.CONTEXT_FULL
             request = self._request(final)
         self._session.note(TurnOpened(now_ms(), self.turn, max_turns, final))
-        self._observe(TurnStarted(self._name, self.turn, max_turns, self._guard.percent, final))
+        self._router.observe(TurnStarted(self._router.name, self.turn, max_turns, self._parts.guard.percent, final))
         return request, final
 
     def _request(self, final: str) -> Request:
         request = self._build_request(final, alone=bool(final) and self._session.settings.wording.reports_alone)
-        if final and not self._guard.has_room_for(request):
+        if final and not self._parts.guard.has_room_for(request):
             return self._build_request(final, alone=True)  # a broken prompt cache is better than no report
         return request
 
@@ -116,13 +105,13 @@ class Turns:
             tuple(self.messages),
             self._router.open_turn(self.turn, self._report, final=bool(final), alone=alone),
             must_call=internal.REPORT if final else "",
-            max_output_tokens=self._guard.output,
+            max_output_tokens=self._parts.guard.output,
             temperature=settings.temperature,
             top_p=settings.top_p,
         )
 
     async def _step(self, request: Request, max_turns: int, final: str) -> None:
-        percent = self._guard.percent
+        percent = self._parts.guard.percent
         if final:
             unread = [wording.describe_job(tool, id) for id, tool in self._find_unread().items()]
             notice = wording.final_notice(self.turn, max_turns, percent, final, self._remark, self._list_running(), unread)
@@ -130,9 +119,9 @@ class Turns:
             status, options = self._session.notice(), self._session.options()
             notice = wording.notice(self.turn, max_turns, percent, status, options, self._remark)
         # If a model has no tools, or answers in plain text even after a reminder of how to report, that is its report.
-        self._asking.plain = bool(final) or len(request.tools) == 1 or self._remark == wording.NOT_WRAPPED
+        self._parts.asking.plain = bool(final) or len(request.tools) == 1 or self._remark == wording.NOT_WRAPPED
         asked = replace(request, messages=(*request.messages, Message("user", notice)), has_notice=True)
-        taken = await take_step(self._asking, asked, self._run_calls, self._router.find_problem)
+        taken = await take_step(self._parts.asking, asked, self._run_calls, self._router.find_problem)
         response, answers = taken.response, taken.messages[1:]
         for call, answer in zip(response.calls, answers, strict=True):
             self._router.record_refused(call, answer.text)
@@ -141,8 +130,8 @@ class Turns:
             self.messages.extend(taken.messages)
 
     async def _run_calls(self, calls: Sequence[ToolCall]) -> Sequence[Message]:
-        said = Message("assistant", self._asking.said)
-        return await self._router.run_calls(calls, self._asking.model, [*self.messages, said])
+        said = Message("assistant", self._parts.asking.said)
+        return await self._router.run_calls(calls, self._parts.asking.model, [*self.messages, said])
 
     def _find_unread(self) -> dict[str, str]:
         """Return, by job id, the tools that have finished in the background and whose outputs the model has not read."""

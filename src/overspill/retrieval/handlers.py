@@ -25,13 +25,12 @@ from overspill.gate.recorder import ReplyRecorder
 from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.reading import Bound
 from overspill.record.events import OutputRetrieved, RecordedReply, now_ms
-from overspill.record.ledger import Ledger
 from overspill.retrieval import definitions, exact, extracted
 from overspill.retrieval.definitions import TOOLS, GetArtifact, GetToolOutput, WaitForToolOutput, parse_arguments
 from overspill.retrieval.delivery import StandInPage, StandIns
 from overspill.retrieval.exact import output_id, read_image
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
-from overspill.retrieval.jobs import JobsElsewhere, describe_job, list_statuses, wait_for_news
+from overspill.retrieval.jobs import JobsElsewhere, describe_jobs, list_statuses, wait_for_news
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.retrieval.pages import Page, add_note, failure_page, fetch_page, make_page
@@ -61,7 +60,6 @@ class RetrievalTools(Struct, eq=False):
     gate: Gate
     outputs: StoredOutputs
     jobs: JobScheduler
-    ledger: Ledger
     recorder: ReplyRecorder
     extractor: Extractor
     stand_ins: StandIns
@@ -107,7 +105,8 @@ class RetrievalTools(Struct, eq=False):
         question = self._record_question(name, given) if self.recorder.is_on else None
         shown = (page.id, page.start, page.end, len(page.text), latency, call, chars_in(given), reply, page.error_type)
         counted = tokens.count(answer.text, self.gate.settings.model).tokens
-        self.ledger.record(OutputRetrieved(now_ms(), name, mode, "failed" if page.is_error else "ok", *shown, counted, question))
+        status = "failed" if page.is_error else "ok"
+        self.gate.ledger.record(OutputRetrieved(now_ms(), name, mode, status, *shown, counted, question))
         return Reply(text=answer.text, content=content, is_error=page.is_error, fits=fits, model=self.gate.settings.model)
 
     def _record_question(self, name: str, args: Mapping[str, Any]) -> RecordedReply | None:
@@ -127,14 +126,13 @@ class RetrievalTools(Struct, eq=False):
         return replace(await self.invoke("get_tool_output", {"id": info.id, "mode": "raw"}), job=job.info)
 
     def statuses(self) -> list[JobStatus]:
-        return list_statuses(self.jobs, self.gate, self.ledger.counters.retrieved)
+        return list_statuses(self.jobs, self.gate)
 
     def news(self) -> str:
         """Completed jobs that the model does not know about yet. Mentions each one once."""
         done = [job for job in self.jobs.ended() if not job.is_announced and job.id not in self._mentioned]
         self._mentioned = {id for id in self._mentioned if id in self.jobs.background} | {job.id for job in done}
-        statuses = [describe_job(job, self.gate.settings, self.ledger.counters.retrieved.get(job.id, 0)) for job in done]
-        return self.recorder.show("news", slow_tools.completed_jobs(statuses)) if done else ""
+        return self.recorder.show("news", slow_tools.completed_jobs(describe_jobs(done, self.gate))) if done else ""
 
     async def _page(self, name: str, args: Mapping[str, Any]) -> Page:
         match name:
@@ -171,7 +169,7 @@ class RetrievalTools(Struct, eq=False):
         return await self._answer_stored(asked, blocks)
 
     async def _wait(self) -> Page:
-        return Page(await wait_for_news(self.jobs, self.elsewhere, self.gate.settings, self.ledger.counters.retrieved))
+        return Page(await wait_for_news(self.jobs, self.elsewhere, self.gate))
 
     async def _wait_for(self, job: Job | None, asked: GetToolOutput) -> Page:
         """The answer of the call, as soon as it ends. If other jobs complete first, reports those instead."""

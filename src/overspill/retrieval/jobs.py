@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Container, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable
 from contextlib import suppress
 from threading import Event, Lock, Thread
 from typing import TypeAlias
@@ -99,22 +99,21 @@ class JobsElsewhere:
             pause = min(pause * 1.5, _MAX_SECONDS_BETWEEN_LOOKS)
 
 
-async def wait_for_news(
-    jobs: JobScheduler, elsewhere: JobsElsewhere | None, settings: Settings, retrieved: Mapping[str, int]
-) -> str:
-    """The jobs that have completed, or those still running. `retrieved`: how often the output of each was read."""
-    done, pending = await wait_for_jobs(jobs, elsewhere, settings.wait_max_secs)
-    statuses = [describe_job(job, settings, retrieved.get(job.id, 0)) for job in done or pending]
+async def wait_for_news(jobs: JobScheduler, elsewhere: JobsElsewhere | None, gate: Gate) -> str:
+    """The jobs that have completed, or those still running."""
+    done, pending = await wait_for_jobs(jobs, elsewhere, gate.settings.wait_max_secs)
+    statuses = describe_jobs(done or pending, gate)
     if done:
         return slow_tools.completed_jobs(statuses)
     return slow_tools.still_running(statuses) if pending else slow_tools.NONE_RUNNING
 
 
-def list_statuses(jobs: JobScheduler, gate: Gate, retrieved: Mapping[str, int]) -> list[JobStatus]:
+def list_statuses(jobs: JobScheduler, gate: Gate) -> list[JobStatus]:
     """Background jobs, and stored outputs that the model knows only by id."""
-    statuses = [describe_job(job, gate.settings, retrieved.get(job.id, 0)) for job in jobs.background.values()]
+    statuses = describe_jobs(jobs.background.values(), gate)
     if gate.settings.answer_form == "ready":
         others = (kept for kept in gate.kept.latest() if kept.id not in jobs.background and kept.reason != "requested")
+        retrieved = gate.ledger.counters.retrieved
         statuses += [
             JobStatus(kept.artifact_id, kept.tool, "ready", 0.0, kept.size, retrieved.get(kept.id, 0), exceeds=True)
             for kept in others
@@ -139,6 +138,11 @@ async def wait_for_jobs(jobs: JobScheduler, elsewhere: JobsElsewhere | None, sec
             done.extend(await elsewhere.wait_for_ended(jobs))
             group.cancel_scope.cancel()
     return done, [*jobs.pending(), *(await elsewhere.look(jobs.background))[1]] if not done else []
+
+
+def describe_jobs(jobs: Iterable[Job], gate: Gate) -> list[JobStatus]:
+    retrieved = gate.ledger.counters.retrieved
+    return [describe_job(job, gate.settings, retrieved.get(job.id, 0)) for job in jobs]
 
 
 def describe_job(job: Job, settings: Settings, retrievals: int) -> JobStatus:

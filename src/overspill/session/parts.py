@@ -76,7 +76,7 @@ class SessionParts:
         self.calls = CallService(gate, recorder, outputs.resolve, stand_ins.word, jobs, attend, notice=notice)
         self.tables = OutputTables(gate, outputs)
         self.retrieval = RetrievalTools(
-            gate, outputs, self.calls.jobs, ledger, recorder, extractor, stand_ins, self.tables, elsewhere, inherits
+            gate, outputs, self.calls.jobs, recorder, extractor, stand_ins, self.tables, elsewhere, inherits
         )
         self.jobs = SessionJobs(self.calls, stand_ins, recorder, family)
         self.programs = Programs(self.tables, extractor, self.calls)
