@@ -16,7 +16,6 @@ from overspill.lexical.index import build
 from overspill.lexical.rows.cells import list_notes, read_columns, read_rows
 from overspill.reading.positions import View
 from overspill.sql import loading
-from overspill.sql.library import MAX_MEMORY_BYTES
 from overspill.sql.protocol import LoadedTables, LoadRequest
 from overspill.store.readers import BytesReader
 from overspill.tables.json_tables import hold_documents
@@ -43,7 +42,7 @@ def load_sql(text: bytes, folder: Path) -> LoadedTables:
     source, work = folder / "source", folder / "work"
     source.write_bytes(text)
     work.mkdir()
-    return loading.load(LoadRequest(str(source), str(work), str(folder / "database"), MAX_MEMORY_BYTES, 1 << 33, 60))
+    return loading.load(LoadRequest(str(source), str(work), str(folder / "database")))
 
 
 def ask_sql(text: bytes) -> list[Answer]:

@@ -90,6 +90,3 @@ class ModelError(OverspillError):
 
 class UnusableAnswer(ModelError):
     """A model's answer was not usable. It may do better if asked again immediately."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text, is_transient=True)

@@ -135,7 +135,7 @@ class Targets:
             tell(broke)
             raise broke from error
         wrong = check(response)
-        unusable = UnusableAnswer(f"{model.name} {wrong}") if wrong else None
+        unusable = UnusableAnswer(f"{model.name} {wrong}", is_transient=True) if wrong else None
         preview = encoding.encode(response.text)[:PREVIEW_BYTES]
         tell(unusable, response.usage, encoding.decode(preview[: encoding.complete_length(preview)]))
         if unusable:

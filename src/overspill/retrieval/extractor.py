@@ -195,17 +195,13 @@ class Extractor:
             fallback: Fallback = "builtin" if found.model == BUILTIN and self.model_names(request) else ""
             if found.strategy == "truncate":
                 fallback = "" if request.mode == "truncate" else "truncate"
+            same = ("strategy", "model", "found", "chunks_searched", "chunks_total", "support")
             event = replace(
                 event,
-                strategy=found.strategy,
-                model=found.model,
-                found=found.found,
+                **{name: getattr(found, name) for name in same},
                 confidence=round(found.confidence, 3),
-                chunks_searched=found.chunks_searched,
-                chunks_total=found.chunks_total,
                 fallback=fallback,
                 quotes=quote_spans(spans, text),
-                support=found.support,
                 decoded=text.decoding.formats if text.decoding else (),
                 warnings=len(found.warnings),
             )

@@ -15,22 +15,24 @@ from msgspec.structs import replace
 
 from overspill.confined.worker import Processes, Worker
 from overspill.errors import BadRequest, MissingPackage, SessionClosed
-from overspill.sql.protocol import LoadedTables, LoadRequest, QueryRequest, SqlDatabase, SqlResult, rename
+from overspill.sql.protocol import (
+    LOAD_SECONDS,
+    MAX_MEMORY_BYTES,
+    LoadedTables,
+    LoadRequest,
+    QueryRequest,
+    SqlDatabase,
+    SqlResult,
+    rename,
+)
 from overspill.store.files.scratch import ScratchFolder
 from overspill.store.protocols import Reader
 from overspill.text.humanize import count_noun
 from overspill.text.lenient_json import ready
 from overspill.text.regex import regex
 
-MAX_MEMORY_BYTES = 320 << 20
-"""The memory DuckDB may use in each process, not counting the interpreter."""
-MAX_DISK_BYTES = 8 << 30
-"""The largest file that a process may write, and the most that a query may spill."""
-MAX_RESULT_BYTES = 64 << 20
-"""The largest result to write to a file. Further rows are only counted."""
 MAX_LOADED_BYTES = 16 << 30
 """The loaded tables of one session. The least recently used ones are dropped, and loaded again when needed."""
-LOAD_SECONDS = 120
 MAX_PROCESSES = 2
 MAX_QUERIED_AT_ONCE_BYTES = 128 << 20
 """Up to this size, the process that loads the text also queries it. With more text, the query would lack memory."""
@@ -133,9 +135,7 @@ class SqlLibrary:
         *first, last = [name for name in sources if name not in loaded] or [""]
         loaded |= {name: self.load(sources[name]) for name in first}
         with tempfile.TemporaryDirectory(prefix="query-", dir=self.folder()) as folder:
-            request = QueryRequest(
-                sql, self._databases(loaded, sources), folder, MAX_MEMORY_BYTES, MAX_DISK_BYTES, MAX_RESULT_BYTES, seconds
-            )
+            request = QueryRequest(sql, self._databases(loaded, sources), folder, seconds)
             result = None
             if last:
                 at_once = request if sources[last].reader.size <= MAX_QUERIED_AT_ONCE_BYTES else None
@@ -167,17 +167,7 @@ class SqlLibrary:
                 with text.open("wb") as file:
                     for start in range(0, source.reader.size, _BLOCK_BYTES):
                         file.write(source.reader.read(start, start + _BLOCK_BYTES))
-            request = LoadRequest(
-                str(text.absolute()),
-                folder,
-                str(database),
-                MAX_MEMORY_BYTES,
-                MAX_DISK_BYTES,
-                2 * LOAD_SECONDS,  # seconds of processor time: DuckDB works in two threads
-                source.kind,
-                query,
-                name,
-            )
+            request = LoadRequest(str(text.absolute()), folder, str(database), source.kind, query, name)
             lines, is_late = self._run(_loader, request, LOAD_SECONDS + (query.seconds if query else 0))
         if not lines:
             late = f"{source.label} could not be loaded within {LOAD_SECONDS} seconds and {MAX_MEMORY_BYTES >> 20} MB of memory."

@@ -19,7 +19,17 @@ from overspill.lexical.kinds.kind import Layout
 from overspill.sql.at_once import read_delimited_at_once, read_json_at_once
 from overspill.sql.columns import read_types
 from overspill.sql.kinds import find_kind
-from overspill.sql.protocol import Config, LoadedTables, LoadRequest, SqlColumn, SqlDatabase, TableInfo
+from overspill.sql.protocol import (
+    LOAD_SECONDS,
+    MAX_DISK_BYTES,
+    MAX_MEMORY_BYTES,
+    LoadedTables,
+    LoadRequest,
+    SqlColumn,
+    SqlDatabase,
+    TableInfo,
+    configure,
+)
 from overspill.sql.querying import run
 from overspill.sql.statements import quote_name
 from overspill.sql.writing import RowWriter, TableSource, Work, write_rows
@@ -38,9 +48,9 @@ _OVERHEAD_BYTES = 2 << 30  # of address space: libraries, stacks, and what DuckD
 
 def main(requests: BinaryIO, answers: BinaryIO) -> None:
     request = msgspec.json.decode(requests.read(), type=LoadRequest)
-    limits.limit_seconds(request.processor_seconds + (request.query.processor_seconds if request.query else 0))
-    limits.limit_files(request.disk_bytes)
-    limits.limit_memory(request.memory_bytes + _OVERHEAD_BYTES + 4 * Path(request.source).stat().st_size, reserve=1 << 30)
+    limits.limit_seconds(2 * LOAD_SECONDS + (request.query.processor_seconds if request.query else 0))  # in two threads
+    limits.limit_files(MAX_DISK_BYTES)
+    limits.limit_memory(MAX_MEMORY_BYTES + _OVERHEAD_BYTES + 4 * Path(request.source).stat().st_size, reserve=1 << 30)
     found = load(request)
     answers.write(msgspec.json.encode(found) + b"\n")
     answers.flush()  # the tables are loaded, even if the query fails
@@ -121,13 +131,7 @@ def _add_note(found: TableSource, note: str) -> TableSource:
 
 
 def _write(request: LoadRequest, found: list[TableSource]) -> tuple[TableInfo, ...]:
-    settings: Config = {
-        "memory_limit": f"{request.memory_bytes}B",
-        "threads": "2",
-        "temp_directory": request.folder,
-        "max_temp_directory_size": f"{request.disk_bytes}B",
-    }
-    with duckdb.connect(request.database, config=settings) as connection:
+    with duckdb.connect(request.database, config=configure(request.folder, 2)) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("SET force_compression = 'uncompressed'")  # compression would take longer than all reading
         names = ["output"] if len(found) == 1 else []

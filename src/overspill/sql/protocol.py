@@ -1,4 +1,4 @@
-"""The JSON messages between the session and its two kinds of processes."""
+"""The JSON messages between the session and its two kinds of processes, and the limits of these."""
 
 from __future__ import annotations
 
@@ -6,8 +6,20 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+MAX_MEMORY_BYTES = 320 << 20
+"""The memory DuckDB may use in each process, not counting the interpreter."""
+MAX_DISK_BYTES = 8 << 30
+"""The largest file that a process may write, and the most that a query may spill."""
+LOAD_SECONDS = 120
+
 Config: TypeAlias = dict[str, str | bool | int | float | list[str]]
 """Settings of DuckDB."""
+
+
+def configure(folder: str, threads: int) -> Config:
+    """The settings with these limits. `folder`: for what does not fit into memory."""
+    limits = {"memory_limit": f"{MAX_MEMORY_BYTES}B", "max_temp_directory_size": f"{MAX_DISK_BYTES}B"}
+    return {**limits, "threads": str(threads), "temp_directory": folder}
 
 
 class SqlColumn(Struct, frozen=True):
@@ -59,9 +71,6 @@ class QueryRequest(Struct, frozen=True):
     sql: str
     databases: tuple[SqlDatabase, ...]
     folder: str
-    memory_bytes: int
-    disk_bytes: int
-    result_bytes: int
     seconds: float
 
     @property
@@ -77,9 +86,6 @@ class LoadRequest(Struct, frozen=True):
     source: str
     folder: str
     database: str
-    memory_bytes: int
-    disk_bytes: int
-    processor_seconds: float
     kind: str = ""
     query: QueryRequest | None = None
     name: str = ""

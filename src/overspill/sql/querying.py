@@ -17,12 +17,14 @@ import msgspec
 
 from overspill.confined import limits
 from overspill.confined.landlock import list_threads, open_only_below
-from overspill.sql.protocol import Config, QueryRequest, SqlColumn, SqlDatabase, SqlResult
+from overspill.sql.protocol import MAX_DISK_BYTES, MAX_MEMORY_BYTES, QueryRequest, SqlColumn, SqlDatabase, SqlResult, configure
 from overspill.sql.statements import Refused, check_statement, quote, quote_name
 from overspill.tables.table import ROW
 from overspill.text.humanize import quote_line
 from overspill.text.regex import regex
 
+MAX_RESULT_BYTES = 64 << 20
+"""The largest result to write to a file. Further rows are only counted."""
 _ROWS_AT_A_TIME = 2_000
 _OVERHEAD_BYTES = 3 << 29  # of address space: libraries, stacks, and what DuckDB does not count
 _SPILL = "spill"
@@ -47,7 +49,7 @@ _CHANGED = "The loaded tables have changed since they were loaded, so they are n
 def main(requests: BinaryIO, answers: BinaryIO) -> None:
     request = msgspec.json.decode(requests.read(), type=QueryRequest)
     limits.limit_seconds(request.processor_seconds)
-    limits.limit_files(request.disk_bytes)
+    limits.limit_files(MAX_DISK_BYTES)
     answers.write(msgspec.json.encode(run(request)) + b"\n")
 
 
@@ -58,7 +60,7 @@ def run(request: QueryRequest) -> SqlResult:
         with Path("result").open("wb") as file:
             connection = open_tables(request)
             check_statement(connection, request.sql, [name for database in request.databases for name in database.tables])
-            return _answer(connection.execute(request.sql), file, request.result_bytes)
+            return _answer(connection.execute(request.sql), file)
     except Refused as error:
         return SqlResult(failed=str(error))
     except (MemoryError, duckdb.OutOfMemoryException, duckdb.IOException):  # it opens files only to spill memory
@@ -71,15 +73,8 @@ def run(request: QueryRequest) -> SqlResult:
 
 def open_tables(request: QueryRequest) -> Any:
     """A connection with the tables attached. Gives up access to everything else."""
-    settings: Config = {
-        "memory_limit": f"{request.memory_bytes}B",
-        "threads": "1",
-        "temp_directory": _SPILL,
-        "max_temp_directory_size": f"{request.disk_bytes}B",
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
-        "allow_community_extensions": "false",
-    }
+    extensions = ("autoinstall_known_extensions", "autoload_known_extensions", "allow_community_extensions")
+    settings = configure(_SPILL, 1) | dict.fromkeys(extensions, "false")
     for module in _IMPORTED_LATE:
         with suppress(ImportError):
             import_module(module)
@@ -92,7 +87,7 @@ def open_tables(request: QueryRequest) -> Any:
             connection.execute("SET async_threads = 0")
         if not open_only_below(_SPILL, threads):
             limits.open_no_more()  # not even to spill
-        limits.limit_memory(request.memory_bytes + _OVERHEAD_BYTES)
+        limits.limit_memory(MAX_MEMORY_BYTES + _OVERHEAD_BYTES)
         for setting in _SETTINGS:
             connection.execute(setting)
         _compare(connection, request.databases)
@@ -122,17 +117,17 @@ def _compare(connection: Any, databases: Iterable[SqlDatabase]) -> None:
         raise Refused(_CHANGED)
 
 
-def _answer(result: Any, file: BinaryIO, max_bytes: int) -> SqlResult:
+def _answer(result: Any, file: BinaryIO) -> SqlResult:
     columns = tuple(SqlColumn(str(name), str(kind)) for name, kind, *_ in result.description or ())
     names = _distinguish([column.name for column in columns])
     rows = size = 0
     while block := result.fetchmany(_ROWS_AT_A_TIME):
         for row in block:
             rows += 1
-            if size <= max_bytes:
+            if size <= MAX_RESULT_BYTES:
                 line = json.dumps(dict(zip(names, map(_simplify, row), strict=True)), ensure_ascii=False).encode() + b"\n"
                 size += len(line)
-                if size <= max_bytes:
+                if size <= MAX_RESULT_BYTES:
                     file.write(line)
     return SqlResult(tuple(SqlColumn(name, column.type) for name, column in zip(names, columns, strict=True)), rows)
 

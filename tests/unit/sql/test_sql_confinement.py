@@ -57,7 +57,7 @@ import msgspec
 loaded, file, folder = msgspec.json.decode(sys.argv[1], type=LoadedTables), sys.argv[2], sys.argv[3]
 os.chdir(folder)
 os.mkdir("spill")
-request = QueryRequest("", (SqlDatabase.of(loaded, file, "output"),), folder, 64 << 20, 1 << 30, 1 << 20, 60)
+request = QueryRequest("", (SqlDatabase.of(loaded, file, "output"),), folder, 60)
 connection = open_tables(request)
 answers = []
 for statement in sys.argv[4:]:

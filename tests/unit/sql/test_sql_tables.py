@@ -15,7 +15,7 @@ from linear import is_linear
 
 from overspill.errors import BadRequest
 from overspill.sql import loading
-from overspill.sql.library import MAX_MEMORY_BYTES, Source, SqlLibrary
+from overspill.sql.library import Source, SqlLibrary
 from overspill.sql.protocol import LoadedTables, LoadRequest
 from overspill.sql.writing import TableSource
 from overspill.store.readers import BytesReader
@@ -32,7 +32,7 @@ def load_all(text: str | bytes, kind: str = "") -> LoadedTables:
         source.write_bytes(text if isinstance(text, bytes) else text.encode())
         work = Path(folder, "work")
         work.mkdir()
-        found = loading.load(LoadRequest(str(source), str(work), f"{folder}/database", MAX_MEMORY_BYTES, 1 << 33, 60, kind))
+        found = loading.load(LoadRequest(str(source), str(work), f"{folder}/database", kind))
     assert not found.failed, found.failed
     return found
 

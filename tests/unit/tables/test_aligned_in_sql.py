@@ -12,7 +12,6 @@ from extras import needs
 from slow import slow
 
 from overspill.sql import loading
-from overspill.sql.library import MAX_MEMORY_BYTES
 from overspill.sql.protocol import LoadRequest
 
 pytestmark = needs("duckdb", "sql")
@@ -26,7 +25,7 @@ def test_sql_has_the_same_table(name: str):
         source.write_bytes(text)
         work.mkdir()
         database = f"{folder}/database"
-        found = loading.load(LoadRequest(str(source), str(work), database, MAX_MEMORY_BYTES, 1 << 33, 60))
+        found = loading.load(LoadRequest(str(source), str(work), database))
         (table,) = found.tables
         assert (table.rows, table.bad_rows, str(omitted) in table.note) == (len(rows), 0, bool(omitted))
         assert [column.name for column in table.columns][1 : len(names) + 1] == names
