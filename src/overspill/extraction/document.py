@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from overspill.errors import OverspillError
 from overspill.models.targets import Targets
-from overspill.settings.keys import Fallback
+from overspill.settings.keys import Fallback, ToolOutputSettings
 from overspill.store.protocols import Reader
 from overspill.types import Size
 
@@ -55,15 +55,10 @@ class Document(Struct, frozen=True):
     sha256: str
 
 
-class Policy(Struct, frozen=True, kw_only=True):
-    max_chunks: int = 1
-    """The mode `auto` reads everything if that takes at most this many chunks."""
-    overlap_percent: int = 10
-    avg_line_bytes_threshold: int = 1000
-    max_extraction_chunks: int = 64
-    """The most chunks that one extraction asks about. Repeating the question continues with further chunks."""
+class Policy(ToolOutputSettings, frozen=True, kw_only=True):
+    """The settings `toolOutput`, and the limits of one extraction."""
+
     concurrency: int = 8
-    within_secs: float | None = None
     fallback: tuple[Fallback, ...] = ("builtin", "truncate")
     max_tokens: int = 2000
     """The most tokens of the answer."""

@@ -254,7 +254,7 @@ async def extract_read_grep(inquiry: Inquiry) -> Extraction:
         except OverspillError as error:
             raise ExtractionFailed(str(error)) from error
     if response is None:
-        raise ExtractionFailed(f"The sub-agent had not finished after {inquiry.policy.within_secs:g} s.")
+        raise ExtractionFailed(f"The sub-agent had not finished after {inquiry.policy.answer_within_secs:g} s.")
     if is_plain and not tools.has_seen_text:
         raise ExtractionFailed("The sub-agent reported without having seen anything of the output.")
     report = await run_in_thread(lambda: inquiry.parse_report(response, nonce, tools if is_plain else None))

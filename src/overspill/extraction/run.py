@@ -71,7 +71,7 @@ async def extract(
         policy,
         cache or Cache(),
         prompts,
-        deadline=math.inf if policy.within_secs is None else anyio.current_time() + policy.within_secs,
+        deadline=math.inf if policy.answer_within_secs is None else anyio.current_time() + policy.answer_within_secs,
         engine=engine,
         progress=progress,
         on_inspection=on_inspection,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from overspill import handles
 from overspill.errors import BadRequest, SettingsError
@@ -127,13 +127,8 @@ class Extractor:
         return self._models[name]
 
     def _policy(self, request: ExtractionRequest) -> Policy:
-        section = self._settings.tool_output
         return Policy(
-            max_chunks=section.max_chunks,
-            overlap_percent=section.overlap_percent,
-            avg_line_bytes_threshold=section.avg_line_bytes_threshold,
-            max_extraction_chunks=section.max_extraction_chunks,
-            within_secs=section.answer_within_secs,
+            **asdict(self._settings.tool_output),
             fallback=self._settings.extraction_fallback,
             max_tokens=request.max_tokens,
             max_bytes=request.max_bytes,

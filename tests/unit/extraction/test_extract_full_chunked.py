@@ -337,7 +337,7 @@ async def test_time_ends_the_reading_but_not_the_answer():
             return await super().ask(request)
 
     model = HangsOnTheFirst(finds_the_needle, name="test/gpt-4o", context_window=4_500, max_output_tokens=500)
-    policy = Policy(within_secs=100)
+    policy = Policy(answer_within_secs=100)
     result = await extract(stored(LOG), "failed requests", mode="full-chunked", model=once(model), policy=policy)
     assert (result.text, result.chunks_searched, result.chunks_total) == ("Request 901 failed.", 5, 6)
     assert result.warnings == (
@@ -354,7 +354,7 @@ async def test_without_time_for_the_reduce_the_chunks_are_given():
             return await super().ask(request)
 
     model = HangsInTheEnd(finds_the_needle, name="test/gpt-4o", context_window=4_500, max_output_tokens=500)
-    result = await extract(stored(LOG), "failed", mode="full-chunked", model=once(model), policy=Policy(within_secs=100))
+    result = await extract(stored(LOG), "failed", mode="full-chunked", model=once(model), policy=Policy(answer_within_secs=100))
     assert result.warnings == (
         "What the chunks gave could not be merged into one answer (no time was left); it follows chunk by chunk.",
     )
@@ -363,7 +363,9 @@ async def test_without_time_for_the_reduce_the_chunks_are_given():
 async def test_without_any_time_the_extraction_fails():
     model = small_model(latency=30)
     with anyio.fail_after(10), pytest.raises(ExtractionFailed, match="There was no time to read it"):
-        await extract(stored(LOG), "failed", mode="full-chunked", model=once(model), policy=Policy(within_secs=0.05, fallback=()))
+        await extract(
+            stored(LOG), "failed", mode="full-chunked", model=once(model), policy=Policy(answer_within_secs=0.05, fallback=())
+        )
 
 
 async def test_no_more_requests_run_at_once_than_allowed():

@@ -297,7 +297,7 @@ async def test_a_model_that_reports_without_looking_has_to_look_first():
 
 async def test_time_ends_the_sub_agent():
     model = ScriptedModel(lambda _: "late", latency=30)
-    policy = Policy(fallback=(), within_secs=0.05)
+    policy = Policy(fallback=(), answer_within_secs=0.05)
     with anyio.fail_after(10), pytest.raises(ExtractionFailed, match=r"The sub-agent had not finished after 0\.05 s"):
         await extract(stored(LOG), "the errors", mode="read-grep", model=once(model), policy=policy)
 
