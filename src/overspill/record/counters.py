@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from overspill.record import events
 from overspill.record.events import Entry, ModelCalled, OutputRetrieved
+from overspill.store.keep import Opening
 from overspill.text import tokens
 
 MAX_TRACKED_OUTPUTS = 4_096
@@ -95,7 +96,7 @@ class Counters(Struct):
                 self.cost += event.cost or 0.0
             case events.EventsDropped():
                 self.dropped_events += event.count
-            case events.SessionOpened() | events.JobChanged() | events.CommandEnded() | events.OutputInspected():
+            case Opening() | events.JobChanged() | events.CommandEnded() | events.OutputInspected():
                 pass
             case events.TurnOpened() | events.AgentStarted() | events.ConversationOpened():
                 pass

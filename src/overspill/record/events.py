@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, cast
 import msgspec
 from msgspec import Struct
 
-from overspill.store.protocols import Retention
+from overspill.store.keep import Opening
 from overspill.text.lenient_json import UNREADABLE
 from overspill.types import JobState, Kept, Kind, OutputForm, Reason, Support
 
@@ -28,14 +28,6 @@ MAX_REPLY_BYTES = 64 << 20
 class Event(Struct, frozen=True, tag_field="event", omit_defaults=True, gc=False):
     t: int
     """Unix milliseconds."""
-
-
-class SessionOpened(Event, frozen=True, tag="session"):
-    """The first line of every journal. A session that is opened again continues in the same journal."""
-
-    session: str
-    name: str = ""
-    retention: Retention = "session"
 
 
 class RecordedReply(Struct, frozen=True, omit_defaults=True):
@@ -239,7 +231,7 @@ class OutputExtracted(Event, frozen=True, tag="extraction"):
 
 
 Entry: TypeAlias = (
-    SessionOpened
+    Opening
     | ToolCalled
     | OutputStored
     | OutputRetrieved

@@ -17,6 +17,14 @@ logger = logging.getLogger("overspill")
 logger.addHandler(logging.NullHandler())  # a program that configures no logging shows nothing
 
 
+def compose_name(tool: str, server: str, kind: Kind) -> str:
+    return f"{provider(server, kind)}/{own_name(tool, server)}"
+
+
+def provider(server: str, kind: Kind) -> str:
+    return f"{kind}:{server}" if server else kind
+
+
 def log_stored(event: OutputStored, level: int) -> None:
     kept = event.kept
     details = _labels(kept.tool, kept.server, event.kind) | {
@@ -56,11 +64,10 @@ def log_extraction(event: OutputExtracted, handle: str) -> None:
 
 
 def _labels(tool: str, server: str, kind: Kind) -> dict[str, Any]:
-    provider = f"{kind}:{server}" if server else kind
     return {
-        "tool": one_line(f"{provider}/{own_name(tool, server)}"),
+        "tool": one_line(compose_name(tool, server, kind)),
         "tool_namespace": one_line(server),
-        "provider": one_line(provider),
+        "provider": one_line(provider(server, kind)),
         "tool_kind": kind,
     }
 

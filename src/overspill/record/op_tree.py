@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from overspill import handles
 from overspill.record import events
 from overspill.record.events import Entry, JobChanged, ModelCalled, OutputRetrieved, Status, ToolCalled
+from overspill.store.keep import Opening
 from overspill.text.names import own_name
 
 OpKind: TypeAlias = Literal["session", "turn", "tool", "model"]
@@ -40,7 +41,7 @@ def op_tree(happened: Iterable[Entry]) -> Op:
     ops = first
     for event in happened:
         match event:
-            case events.SessionOpened():
+            case Opening():
                 root = Op("session", event.session, event.t)
             case ToolCalled():
                 ops.append(_call_op(event, root.name))

@@ -20,7 +20,8 @@ DAY = 86_400
 
 
 class Opening(Struct, frozen=True, tag_field="event", tag="session"):
-    """The first line, which never changes. A shelf without a whole one was never used; one that cannot be parsed is kept."""
+    """The first line of a journal, in which a session that is opened again continues. A shelf without a whole one was never
+    used; one that cannot be parsed is kept."""
 
     session: str
     name: str = ""

@@ -9,11 +9,11 @@ from overspill.record.events import (
     OutputRetrieved,
     OutputStored,
     ReferenceUsed,
-    SessionOpened,
     TextShown,
     TokensReported,
     ToolCalled,
 )
+from overspill.store.keep import Opening
 from overspill.types import Kept, Size
 
 FILE = "01a1dd7b-13a4-7c37-a821-1e5e402e61f9"
@@ -97,7 +97,7 @@ def test_references_extractions_and_model_calls_are_counted():
 
 
 def test_opening_jobs_and_sub_agent_steps_change_no_figures():
-    assert counted(SessionOpened(1, "s"), JobChanged(1, FILE, "t", "ready"), OutputInspected(1, "op", "Grep")) == Counters()
+    assert counted(Opening("s"), JobChanged(1, FILE, "t", "ready"), OutputInspected(1, "op", "Grep")) == Counters()
 
 
 def test_only_the_latest_outputs_are_tracked_and_no_count_is_lost():

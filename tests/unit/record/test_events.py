@@ -11,10 +11,10 @@ from overspill.record.events import (
     OutputRetrieved,
     OutputStored,
     ReferenceUsed,
-    SessionOpened,
     TokensReported,
     ToolCalled,
 )
+from overspill.store.keep import Opening
 from overspill.types import Kept, Size
 
 FILE = "01a1dd7b-13a4-7c37-a821-1e5e402e61f9"
@@ -23,7 +23,7 @@ FILE = "01a1dd7b-13a4-7c37-a821-1e5e402e61f9"
 @pytest.mark.parametrize(
     ("event", "line"),
     [
-        (SessionOpened(1, "s", "n", "keep"), {"event": "session", "t": 1, "session": "s", "name": "n", "retention": "keep"}),
+        (Opening("s", "n", "keep", 1), {"event": "session", "t": 1, "session": "s", "name": "n", "retention": "keep"}),
         (ToolCalled(2, "search"), {"event": "call", "t": 2, "tool": "search"}),
         (
             ToolCalled(2, "search", "web", "mcp", "failed", 3, 4, 5, FILE, "size_cap", True),

@@ -10,11 +10,11 @@ from overspill.record.events import (
     OutputExtracted,
     OutputInspected,
     OutputRetrieved,
-    SessionOpened,
     ToolCalled,
     TurnOpened,
 )
 from overspill.record.op_tree import Op, op_tree
+from overspill.store.keep import Opening
 
 SESSION = "01a1de41-6edd-721a-a918-7e77a9c1fc94"
 FILE = "01a1de41-6488-75ca-8a8b-5e79c4086245"
@@ -23,7 +23,7 @@ FILE = "01a1de41-6488-75ca-8a8b-5e79c4086245"
 def test_what_follows_a_turn_belongs_to_it() -> None:
     tree = op_tree(
         [
-            SessionOpened(1, SESSION),
+            Opening(SESSION, t=1),
             ToolCalled(2, "before"),
             TurnOpened(10, 1, 5),
             ModelCalled(12, op="", model="x/y", latency=2),
@@ -54,7 +54,7 @@ def test_an_extraction_that_never_ended_is_not_lost_and_stays_in_its_turn() -> N
     asked = ModelCalled(5, op="one", model="x/y")
     ended = OutputExtracted(6, op="two", id=FILE, tool="tool_output", mode="auto", strategy="full-chunked")
     events = [
-        SessionOpened(1, SESSION),
+        Opening(SESSION, t=1),
         TurnOpened(2, 1, 2),
         asked,
         ModelCalled(5, op="two", model="x/y"),
@@ -71,7 +71,7 @@ def test_an_extraction_that_never_ended_is_not_lost_and_stays_in_its_turn() -> N
 def test_a_failed_extraction_appears_where_it_happened_with_its_steps() -> None:
     tree = op_tree(
         [
-            SessionOpened(1, SESSION),
+            Opening(SESSION, t=1),
             TurnOpened(2, 1, 3),
             ModelCalled(5, op="one", model="x/y"),
             OutputInspected(6, "one", "Grep", "ok", 3, 120),
