@@ -66,6 +66,7 @@ def flow(index: Index, query: Query, ranking: Ranking) -> dict[int, float]:
 def _score_beside(index: Index, ranking: Ranking) -> Iterator[tuple[int, float]]:
     """What nearby words add to each record that lacks them. Table rows gain nothing: their neighbours are about other things."""
     outline, places = index.outline, index.remember(_list_places)
+    has_tables = bool(outline.tables)
     near: dict[int, dict[int, float]] = defaultdict(dict)
     for record, spots in ranking.hits.items():
         last = {term: end for _, end, term in spots}
@@ -73,7 +74,7 @@ def _score_beside(index: Index, ranking: Ranking) -> Iterator[tuple[int, float]]
         for step, reach, edges, spoken in ((1, BEFORE, outline.starts, last), (-1, AFTER, outline.ends, first)):
             share, half = reach.share, reach.half_bytes
             for other in range(record + step, record + step * (_MAX_BESIDE + 1), step):
-                if not 0 <= other < len(places) or places[other] != places[record] or outline.table_of(other):
+                if not 0 <= other < len(places) or places[other] != places[record] or (has_tables and outline.table_of(other)):
                     break
                 known, edge = near[other], edges[other]
                 for term, place in spoken.items():
