@@ -101,7 +101,7 @@ def test_a_mistake_comes_back_as_standard_error_and_exit_code(home: HubHome):
 
 
 def test_a_hub_that_is_killed_in_a_call_is_replaced_and_the_client_learns_it(home: HubHome):
-    with home.front() as client:
+    with home.front("--set", "truncation.overrides.wait.asyncTimeoutSecs=600") as client:
         client.hello()
         handle = client.call("lines", LARGE)["content"][-1]["uri"]
         call = client.begin("tools/call", {"name": "wait", "arguments": {"until": "never"}})
