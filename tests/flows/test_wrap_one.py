@@ -267,7 +267,7 @@ def test_print_shows_the_entry_without_secrets_and_writes_nothing(tmp_path: Path
     ("args", "problem"),
     [
         (["--one"], "--one needs a client"),
-        (["claude-code", "--one", "--grouped"], "--one works without --grouped"),
+        (["claude-code", "--one", "--each"], "--one works without --each"),
         (["claude-code", "--one", "--hooks"], "--hooks is a second command"),
     ],
 )

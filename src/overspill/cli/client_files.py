@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, distribution
-from importlib.util import find_spec
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -18,11 +15,10 @@ import click
 from click.shell_completion import CompletionItem
 from msgspec import Struct
 
-from overspill import __version__
 from overspill.cli.hub_tokens import changed_tokens, find_servers, require_private
 from overspill.cli.settings import home
 from overspill.cli.terminal import warn
-from overspill.errors import BadRequest, MissingPackage, OverspillError, SettingsError
+from overspill.errors import OverspillError, SettingsError
 from overspill.mcp.host_configs import clients as places
 from overspill.mcp.host_configs import files, one_entry, rewriting
 from overspill.mcp.host_configs.clients import Client, ConfigDialect, guess_dialect
@@ -33,15 +29,9 @@ from overspill.mcp.host_configs.rewriting import RewriteOutcome, Rewriting
 from overspill.settings.files import file_exists
 from overspill.text.humanize import suggest_nearest
 
-_REQUIRED = ("mcp", "mcp_types")  # looked up but not imported, which would take a second
-_INSTALL = (
-    "Install it (`uv tool install 'overspill[mcp]'` or `pipx install 'overspill[mcp]'`), or give the command with --command."
-)
-
-
 WrapWay: TypeAlias = Literal["each", "grouped", "one"] | HubAddress
-"""An entry for each server; the same with one more that offers the retrieval tools; or one entry for all servers, which is a
-command or the address of the hub."""
+"""An entry for each server; the same with one more that offers the retrieval tools, as usual; or one entry for all servers, which
+is a command or the address of the hub."""
 
 
 class ClientFiles(Struct, frozen=True):
@@ -161,7 +151,7 @@ class FilePlan(Struct, frozen=True):
         return [outcome for outcome in self.servers.outcomes if outcome.change != "none"]
 
 
-def plan_wrap(at: ClientFiles, launch: Sequence[str], only: Sequence[str] = (), *, way: WrapWay = "each") -> FilePlan:
+def plan_wrap(at: ClientFiles, launch: Sequence[str], only: Sequence[str] = (), *, way: WrapWay = "grouped") -> FilePlan:
     hooked, name = at if isinstance(at, HookFiles) else None, str(at.servers)
     text, group = at.text(at.servers), (at.client.name if at.client else "mcp") if way == "grouped" else ""
     text = hooked.place.add_server(text, name, launch) if hooked else text
@@ -173,7 +163,7 @@ def plan_wrap(at: ClientFiles, launch: Sequence[str], only: Sequence[str] = (), 
     elif way == "one":
         result = one_entry.wrap(text, name, launch, only, at.dialect, find_servers)
     else:
-        result = rewriting.wrap(text, name, launch, only, at.dialect, group)
+        result = rewriting.wrap(text, name, launch, only, at.dialect, group, keeps_reader=bool(hooked) or _has_hook(at))
     texts = {at.servers: result.text}
     if hooked:
         before = texts.get(hooked.hooks, at.text(hooked.hooks))
@@ -185,8 +175,18 @@ def plan_unwrap(at: ClientFiles, only: Sequence[str] = ()) -> FilePlan:
     backups = {path: file.read_backups() for path, file in at.found.items()}
     if isinstance(at, HookFiles):
         return _plan_unwrap_hooks(at, backups)
-    result = one_entry.unwrap(at.text(at.servers), str(at.servers), backups[at.servers], only, at.dialect, find_servers)
+    name, keeps = str(at.servers), bool(only) and _has_hook(at)
+    earlier = backups[at.servers]
+    result = one_entry.unwrap(at.text(at.servers), name, earlier, only, at.dialect, find_servers, keeps_reader=keeps)
     return FilePlan(at, result, {at.servers: result.text}, is_undo=True)
+
+
+def _has_hook(at: ClientFiles) -> bool:
+    """Whether what our hook stores is read with an entry in these files."""
+    with suppress(SettingsError):
+        if hooked := find_hook_files(at.given):
+            return bool(hooked.place.find_hook(hooked.text(hooked.hooks), str(hooked.hooks)))
+    return False
 
 
 def _plan_unwrap_hooks(at: HookFiles, backups: Mapping[Path, Sequence[str]]) -> FilePlan:
@@ -200,9 +200,8 @@ def _plan_unwrap_hooks(at: HookFiles, backups: Mapping[Path, Sequence[str]]) -> 
     named = [outcome.server for outcome in result.outcomes if outcome.change == "unwrapped"]
     for path in at.found:
         # A list may have been empty or missing before, so look for an earlier text that wrapping turns into this one.
-        texts[path] = next(
-            (old for old in (*backups[path], "") if _wrap_again(at, path, old, launch, named) == at.text(path)), texts[path]
-        )
+        again = partial(_wrap_again, at, path, launch, named, result.group)
+        texts[path] = next((old for old in (*backups[path], "") if again(old) == at.text(path)), texts[path])
     return FilePlan(at, result, texts, is_undo=True)
 
 
@@ -237,58 +236,13 @@ def _put_back(path: Path, text: str) -> None:
     files.read(path).restore(text, datetime.now(UTC))
 
 
-def _wrap_again(at: HookFiles, path: Path, old: str, launch: Sequence[str], named: Sequence[str]) -> str | None:
+def _wrap_again(at: HookFiles, path: Path, launch: Sequence[str], named: Sequence[str], group: str, old: str) -> str | None:
     with suppress(SettingsError):
         if path == at.servers:
             old = at.place.add_server(old, "", launch)
-            old = rewriting.wrap(old, "", launch, named, at.dialect).text if named else old
+            made = rewriting.wrap(old, "", launch, named, at.dialect, group, keeps_reader=True) if named else Rewriting(old, ())
+            if named and not rewriting.makes(made.text, made):
+                return None
+            old = made.text
         return at.place.add_hook(old, "", launch) if path == at.hooks else old
     return None
-
-
-def parse_launch(command: str | None) -> list[str]:
-    if command is None:
-        if not all(map(find_spec, _REQUIRED)):
-            raise MissingPackage("The proxy", "mcp")
-        return find_launch(os.environ)
-    try:
-        words = shlex.split(command)
-    except ValueError as problem:
-        raise BadRequest(f"--command {command}: {problem}.") from None
-    if not words:
-        raise BadRequest("--command is empty. Write the command that starts Overspill, e.g. --command overspill.")
-    return words
-
-
-def find_launch(environ: Mapping[str, str]) -> list[str]:
-    """Return the full path of this program, as desktop clients do not have your shell's PATH. Links are not resolved, because
-    they survive updates. Cleaning the cache of `uvx` removes programs in it, so for those, returns `uvx` with this version."""
-    on_path = shutil.which("overspill")
-    found = (Path(sys.argv[0]), Path(sys.executable).with_name("overspill"), *([Path(on_path)] if on_path else []))
-    programs = [path.absolute() for path in found if path.name == "overspill" and os.path.isfile(path)]
-    lasting = [path for path in programs if not _is_cached(path, environ)]
-    if lasting:
-        return [str(lasting[0])]
-    if not programs:
-        raise BadRequest("Cannot tell how a client should start Overspill. Give the command with --command.")
-    uvx = shutil.which("uvx")
-    if uvx and _is_release():
-        return [uvx, "--from", f"overspill[mcp]=={__version__}", "overspill"]
-    raise BadRequest(f"{programs[0]} is in a cache, so a client could not start it tomorrow. {_INSTALL}")
-
-
-def _is_cached(path: Path, environ: Mapping[str, str]) -> bool:
-    """Whether a program is in a cache. The temporary directory is not one: you put a clone there yourself."""
-    places = [environ.get(name, "") for name in ("UV_CACHE_DIR", "XDG_CACHE_HOME", "PIPX_SHARED_LIBS")]
-    caches = [Path(place) for place in places if place]
-    real = Path(os.path.realpath(path))
-    inside = any(each.is_relative_to(cache) for cache in caches for each in (path, real))
-    return inside or not {".cache", "Caches"}.isdisjoint((*path.parts, *real.parts))
-
-
-def _is_release() -> bool:
-    """Whether this version came from a package index and can come from there again."""
-    try:
-        return distribution("overspill").read_text("direct_url.json") is None
-    except PackageNotFoundError:
-        return False

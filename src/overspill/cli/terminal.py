@@ -9,7 +9,7 @@ import signal
 import sys
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import Literal, NoReturn, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 
 import click
 
@@ -17,6 +17,7 @@ from overspill.errors import MissingPackage, OverspillError
 from overspill.text.humanize import escape_invisible, suggest_nearest
 
 Level: TypeAlias = Literal["note", "warning", "error"]
+_ANSWERS = ("y", "yes", "n", "no")
 _VERBOSITY = "overspill.verbosity"
 _COLORS: dict[Level, str] = {"warning": "yellow", "error": "red"}
 # What a shell reports when a program writes to a pipe that nothing reads. Windows has no such signal.
@@ -166,3 +167,14 @@ def drop_unwritten() -> None:
                 null = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(null, stream.fileno())
                 os.close(null)
+
+
+def confirm() -> bool:
+    """Ask for confirmation. Unlike `click.confirm`, says which answers are possible."""
+    shown: dict[str, Any] = {"show_default": False, "show_choices": False, "prompt_suffix": " ", "err": True}
+    try:
+        answer = click.prompt("Do this now? [y/N]", "n", type=click.Choice(_ANSWERS, case_sensitive=False), **shown)
+        return answer in _ANSWERS[:2]
+    except click.Abort:  # Ctrl-C and Ctrl-D leave the cursor behind the question
+        click.echo(err=True)
+        return False

@@ -13,7 +13,7 @@ import pytest
 from client_files import CLAUDE_CODE, CLAUDE_DESKTOP, CURSOR
 from commands import RUN, SOURCE, Place, Result, on_a_terminal
 
-from overspill.cli.client_files import find_launch
+from overspill.cli.launching import find_launch
 from overspill.errors import BadRequest
 
 # The limit ends with the command, because coverage writes a file, too.
@@ -63,7 +63,7 @@ def test_a_lone_surrogate_in_a_servers_name_is_preserved(place: Place, cursor: P
     assert "a\\ud800b" in result.out
     assert json.loads(cursor.read_text())["mcpServers"]["a\ud800b"] == {
         "command": "overspill",
-        "args": ["proxy", "--name", "a\ud800b", "--", "cat", "\ud83d"],
+        "args": ["proxy", "--name", "a\ud800b", "--group", "cursor", "--", "cat", "\ud83d"],
     }
     assert place.overspill("unwrap", "cursor").code == 0
     assert cursor.read_text() == text
@@ -78,6 +78,7 @@ def test_a_client_is_wrapped_and_unwrapped_by_its_name(place: Place, cursor: Pat
 These servers now run through Overspill:
   web
   jot
+The server overspill offers the tools that read what they store.
 Not changed:
   old: it speaks SSE, and the proxy speaks stdio and streamable HTTP.
 Changed HOME/.cursor/mcp.json.
@@ -97,6 +98,7 @@ To undo: overspill unwrap cursor
 These servers no longer run through Overspill:
   web
   jot
+The server overspill is removed.
 Changed HOME/.cursor/mcp.json.
 It is the same as before, so its copies are removed.
 Restart Cursor, or turn the servers off and on in its settings, under Tools & MCP.
@@ -124,7 +126,7 @@ def test_nothing_is_written_when_nothing_changes(place: Place, cursor: Path):
 def test_print_shows_entries_without_their_secrets_and_writes_nothing(place: Place):
     file = Path("claude_desktop_config.json")
     file.write_text(CLAUDE_DESKTOP)
-    result = place.overspill("wrap", str(file), "--command", "overspill", "--print")
+    result = place.overspill("wrap", str(file), "--command", "overspill", "--print", "--each")
     assert result == (
         0,
         """\
@@ -287,7 +289,11 @@ def test_print_without_a_file_shows_what_to_write_for_any_other_client(place: Pl
 
 def test_without_a_name_everything_on_the_machine_is_shown_and_nothing_written_unasked(place: Place, cursor: Path):
     result = place.overspill("wrap", "--command", "overspill")
-    assert (result.code, result.out) == (2, f"Cursor:\n  run web, jot through Overspill, in {cursor}\n")
+    assert (result.code, result.out) == (
+        2,
+        f"Cursor:\n  run web, jot through Overspill, in {cursor}\n"
+        f"  add the server overspill, which reads what they store, in {cursor}\n",
+    )
     assert result.err == (
         "overspill: error: Nothing was written, because there is no terminal to ask you on. Use --all, or name a client.\n"
     )

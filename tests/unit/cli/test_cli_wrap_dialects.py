@@ -123,11 +123,27 @@ TABLES = {"codex": "mcp_servers", "opencode": "mcp", "zed": "context_servers", "
 @pytest.mark.parametrize("client", DIALECTS)
 def test_entries_are_wrapped_in_the_clients_own_form(place: Place, client: str):
     file = install(place, client)
-    result = wrap(place, client)
+    result = wrap(place, client, "--each")
     assert (result.code, result.err) == (0, "")
     entries = read(file)[TABLES.get(client, "mcpServers")]
     assert {name: entries[name] for name in WRAPPED[client]} == WRAPPED[client]
     assert REFUSED.get(client, "") in result.out
+
+
+@pytest.mark.parametrize("client", DIALECTS)
+def test_one_entry_offers_the_retrieval_tools_if_the_client_can_have_it(place: Place, client: str):
+    file = install(place, client)
+    result = wrap(place, client)
+    entries = read(file)[TABLES.get(client, "mcpServers")]
+    if client == "goose":
+        assert "overspill" not in entries
+        assert "--group" not in file.read_text()
+        assert "because entries of this client need more keys" in result.out
+    else:
+        words = ["overspill", "serve", client]
+        made = {"type": "local", "command": words} if client == "opencode" else {"command": words[0], "args": words[1:]}
+        assert entries["overspill"] == made
+        assert "--group" in file.read_text()
 
 
 @pytest.mark.parametrize("client", DIALECTS)
@@ -200,7 +216,7 @@ def test_the_second_form_of_opencode_is_known(place: Place):
 @pytest.mark.parametrize("client", ["windsurf", "cline", "gemini-cli"])
 def test_a_server_may_be_named_servers(place: Place, client: str):
     file = install(place, client, '{"mcpServers": {"servers": {"command": "tool"}, "other": {"command": "tool"}}}')
-    assert wrap(place, client).code == 0
+    assert wrap(place, client, "--each").code == 0
     wrapped = {name: {"command": "overspill", "args": [*PROXY, name, "--", "tool"]} for name in ("servers", "other")}
     assert read(file) == {"mcpServers": wrapped}
 
@@ -261,7 +277,7 @@ def test_toml_that_would_be_written_differently_is_refused_with_the_lines_to_pas
     first, _, rest = CODEX.partition("\n[")
     text = f"{first}\n[[notes]]\na = 1\n\n[{rest}\n[[notes]]\na = 2\n"
     file = install(place, "codex", text)
-    result = wrap(place, "codex")
+    result = wrap(place, "codex", "--each")
     assert (result.code, result.out) == (2, "")
     assert "would change other places in it too. Nothing was written. Change its entries by hand." in result.err
     assert file.read_text() == text
@@ -270,7 +286,7 @@ def test_toml_that_would_be_written_differently_is_refused_with_the_lines_to_pas
     _, _, lines = result.err.partition("\n\n")
     pasted = tomllib.loads(lines)["mcp_servers"]
     file.write_text(CODEX)
-    wrap(place, "codex")
+    wrap(place, "codex", "--each")
     written = read(file)["mcp_servers"]
     assert set(pasted) == {name for name, entry in written.items() if "proxy" in entry.get("args", ())}
     for name, entry in pasted.items():

@@ -13,9 +13,9 @@ import anyio
 import click
 
 from overspill.cli import output
-from overspill.cli.client_files import find_launch
 from overspill.cli.common_options import CommandGroup
 from overspill.cli.hub_sockets import ask, take_place
+from overspill.cli.launching import find_launch
 from overspill.cli.logs import show_log
 from overspill.cli.settings import lists_folder
 from overspill.cli.signals import run_until_signal

@@ -46,7 +46,7 @@ from overspill.settings import PRESETS
     "--group",
     type=group_name,
     metavar="NAME",
-    help="Leave the retrieval tools to `overspill serve NAME`, which offers them once for all proxies of this group.",
+    help="Leave the retrieval tools to `overspill serve NAME`, which offers them once for this client's proxies with that name.",
 )
 @click.option(
     "--tool-search",

@@ -13,16 +13,16 @@ import click
 
 from overspill.cli import client_files, output, terminal
 from overspill.cli.client_files import FilePlan, HookFiles
+from overspill.cli.launching import parse_launch
 from overspill.cli.terminal import inform, warn
 from overspill.errors import BadRequest, OverspillError
 from overspill.hub.unit import make_unit
-from overspill.mcp.host_configs import entries, rewriting
+from overspill.mcp.host_configs import entries, examples, rewriting
 from overspill.mcp.host_configs.hub_clients import HubAddress
 from overspill.mcp.host_configs.rewriting import RewriteOutcome
 from overspill.text import jsonc
 from overspill.text.humanize import escape_line
 
-_ANSWERS = ("y", "yes", "n", "no")
 _ONE_ENTRY = "runs them all, and holds their original entries"
 _EXAMPLE_PORT = 8850
 _UNREMARKABLE = {rewriting.NOT_WRAPPED, entries.OWN_SERVER}
@@ -35,7 +35,7 @@ _UNREMARKABLE = {rewriting.NOT_WRAPPED, entries.OWN_SERVER}
     "--command", metavar="WORDS", help="The command with which the client starts Overspill. [default: the path of this program]"
 )
 @click.option("--hooks", is_flag=True, help="Also put built-in tools through Overspill: claude-code and gemini-cli.")
-@click.option("--grouped", is_flag=True, help="Offer the retrieval tools once, in an entry `overspill`, not once per server.")
+@click.option("--each", is_flag=True, help="Offer the retrieval tools with each server, not once in an entry `overspill`.")
 @click.option("--one", is_flag=True, help="Write one entry `servers` for all servers. Tool names then begin with the server's.")
 @click.option(
     "--hub-http", is_flag=True, help="Like --one, but the entry is the address of the hub. Needs `overspill hub install`."
@@ -53,7 +53,7 @@ def wrap(
     servers: tuple[str, ...],
     command: str | None,
     hooks: bool,
-    grouped: bool,
+    each: bool,
     one: bool,
     hub_http: bool,
     every: bool,
@@ -75,17 +75,15 @@ def wrap(
     A copy of the file is kept beside it, and overspill unwrap undoes everything. The exit code is 1 if a server that you named
     cannot be wrapped.
     """
-    way = _choose_way(
-        [way for way, is_on in (("one", one), ("hub-http", hub_http), ("grouped", grouped)) if is_on], file, hooks=hooks
-    )
-    launch = client_files.parse_launch(command)
+    way = _choose_way([way for way, is_on in (("one", one), ("hub-http", hub_http), ("each", each)) if is_on], file, hooks=hooks)
+    launch = parse_launch(command)
     if file is None and dry and not every:
-        output.print_json(rewriting.example_entries(launch)) if as_json else click.echo(rewriting.instructions(launch))
+        output.print_json(examples.example_entries(launch)) if as_json else click.echo(examples.instructions(launch))
         return
     if file is None:
         if servers or as_json:
             raise click.UsageError(f"--server and --json need a client or a file.{_list_clients()}")
-        sys.exit(_wrap_installed(launch, hooks=hooks, dry=dry, ask=not every and not dry))
+        sys.exit(_wrap_installed(launch, way, hooks=hooks, dry=dry, ask=not every and not dry))
     if every:
         raise click.UsageError("Use --all or name a client, not both.")
     target = client_files.find_hook_files(file) if hooks else client_files.find_target(file)
@@ -100,12 +98,12 @@ def wrap(
 
 def _choose_way(chosen: Sequence[str], file: str | None, *, hooks: bool) -> client_files.WrapWay:
     """Return the way that the options choose. Raises UsageError if they do not go together."""
-    way = chosen[0] if chosen else "each"
-    if chosen and file is None:
+    way = chosen[0] if chosen else "grouped"
+    if way in ("one", "hub-http") and file is None:
         raise click.UsageError(f"--{way} needs a client: overspill wrap claude-code --{way}.")
     if len(chosen) > 1 or (hooks and way in ("one", "hub-http")):
-        raise click.UsageError(f"--{way} works without --{(*chosen, 'grouped')[1]}, and --hooks is a second command.")
-    return _find_hub() if way == "hub-http" else "one" if way == "one" else "grouped" if chosen else "each"
+        raise click.UsageError(f"--{way} works without --{(*chosen, 'each')[1]}, and --hooks is a second command.")
+    return _find_hub() if way == "hub-http" else "one" if way == "one" else "each" if chosen else "grouped"
 
 
 def _find_hub() -> HubAddress:
@@ -135,12 +133,12 @@ def unwrap(file: str, servers: tuple[str, ...], dry: bool, as_json: bool) -> Non
     sys.exit(1 if any(outcome.reason == rewriting.NO_ORIGINAL for outcome in plan.servers.outcomes) else 0)
 
 
-def _wrap_installed(launch: Sequence[str], *, hooks: bool, dry: bool, ask: bool) -> int:
+def _wrap_installed(launch: Sequence[str], way: client_files.WrapWay, *, hooks: bool, dry: bool, ask: bool) -> int:
     """Wrap all clients on this machine, and return the exit code. A client that fails does not stop the others."""
     plans: list[FilePlan] = []
     for target in client_files.find_installed(hooks=hooks):
         try:
-            plans.append(client_files.plan_wrap(target, launch))
+            plans.append(client_files.plan_wrap(target, launch, way=way))
         except OverspillError as problem:
             warn(f"{problem} Skipping it.")
     if not plans:
@@ -153,7 +151,7 @@ def _wrap_installed(launch: Sequence[str], *, hooks: bool, dry: bool, ask: bool)
             click.echo("\n  ".join(map(escape_line, [f"{plan.files.title}:", *_summarize(plan)])))
         if not terminal.can_ask():
             raise BadRequest("Nothing was written, because there is no terminal to ask you on. Use --all, or name a client.")
-        if not _confirm():
+        if not terminal.confirm():
             inform("Nothing was written.")
             return 130
     code = 0
@@ -168,26 +166,20 @@ def _wrap_installed(launch: Sequence[str], *, hooks: bool, dry: bool, ask: bool)
 def _summarize(plan: FilePlan) -> list[str]:
     """Summarize what would change, without lines of the files, which may hold secrets."""
     at, lines = plan.files, list[str]()
-    if plan.changed_servers:
-        names = ", ".join(map(_name_server, plan.changed_servers))
-        lines.append(f"run {names} through Overspill, in {at.real(at.servers)}")
+    where = f", in {at.real(at.servers)}"
+    wrapped, regrouped = (
+        ", ".join(_name_server(outcome) for outcome in plan.changed_servers if outcome.change == change)
+        for change in ("wrapped", "regrouped")
+    )
+    lines += [f"run {wrapped} through Overspill{where}"] if wrapped else []
+    lines += [f"change whether {regrouped} offer the tools that read their outputs{where}"] if regrouped else []
+    lines += [f"add the server overspill, which reads what they store{where}"] if plan.servers.group else []
     if isinstance(at, HookFiles):
         if not lines or not at.place.find_hook(at.text(at.hooks), str(at.hooks)):
             lines.append(f"add a hook that stores large outputs of {', '.join(at.place.tools)}, in {at.real(at.hooks)}")
         if not at.place.find_server(at.text(at.servers), str(at.servers)):
             lines.append(f"add the server that reads them back, in {at.real(at.servers)}")
     return lines
-
-
-def _confirm() -> bool:
-    """Ask for confirmation. Unlike `click.confirm`, says which answers are possible."""
-    shown: dict[str, Any] = {"show_default": False, "show_choices": False, "prompt_suffix": " ", "err": True}
-    try:
-        answer = click.prompt("Do this now? [y/N]", "n", type=click.Choice(_ANSWERS, case_sensitive=False), **shown)
-        return answer in _ANSWERS[:2]
-    except click.Abort:  # Ctrl-C and Ctrl-D leave the cursor behind the question
-        click.echo(err=True)
-        return False
 
 
 def _list_clients() -> str:
@@ -236,7 +228,7 @@ def _render(plan: FilePlan) -> list[str]:
         if at.servers in plan.changed:
             lines += [f"{at.servers}", f"{sign} mcpServers.overspill: {shlex.join([*words[:-2], 'serve', at.place.client])}", ""]
     if plan.servers.group:
-        lines += [f"{'-' if plan.is_undo else '+'} overspill: serve {plan.servers.group}", ""]
+        lines += [f"{'+' if plan.servers.is_grouped else '-'} overspill: serve {plan.servers.group}", ""]
     if plan.servers.one:
         how = "the address of the hub, with a token" if plan.servers.tokens else f"proxy --config-env {entries.SERVERS_VARIABLE}"
         lines += [f"{'-' if plan.is_undo else '+'} {plan.servers.one}: {how}", ""]
@@ -256,11 +248,18 @@ def _describe(plan: FilePlan, copies: Mapping[Path, Path | None]) -> list[str]:
         verb = "no longer go" if plan.is_undo else "now go"
         lines.append(f"Outputs of these built-in tools {verb} through Overspill: {', '.join(hooked.place.tools)}.")
     if changed := plan.changed_servers:
-        now = "now run" if changed[0].change == "wrapped" else "no longer run"
-        lines += [f"These servers {now} through Overspill:", *(f"  {_name_server(outcome)}" for outcome in changed)]
+        way = "leave {} to the server overspill" if plan.servers.is_grouped else "offer {}"
+        way = way.format("the tools that read their outputs")
+        now = {"wrapped": "now run through Overspill", "unwrapped": "no longer run through Overspill"}
+        now["regrouped"] = f"already ran through Overspill, and now {way}"
+        for change, verb in now.items():
+            names = [f"  {_name_server(outcome)}" for outcome in changed if outcome.change == change]
+            lines += [f"These servers {verb}:", *names] if names else []
         if plan.servers.group:
-            verb = "is removed" if plan.is_undo else "offers the tools that read what they store"
+            verb = "offers the tools that read what they store" if plan.servers.is_grouped else "is removed"
             lines.append(f"The server overspill {verb}.")
+        if plan.servers.ungrouped:
+            lines.append(f"Each of them offers the tools that read what it stores, because {plan.servers.ungrouped}.")
         if plan.servers.one:
             how = "is the address of the hub, which runs them all" if any(plan.servers.tokens.values()) else _ONE_ENTRY
             verb = "is removed" if plan.is_undo else how

@@ -51,6 +51,9 @@ class JsonDocument:
             if dialect.is_usual or node.kind == "object"
         ]
         self.table = tables[0][1]
+        permitted = root.get("mcp")  # of Gemini CLI
+        allowed = permitted.get("allowed") if permitted and permitted.kind == "object" else None
+        self.allowed: list[Any] | None = allowed.value if allowed and allowed.kind == "array" else None
 
     def put(self, entry: WrittenEntry, value: Mapping[str, Any]) -> list[Edit]:
         """Return the edits that replace the value of an entry."""
@@ -102,6 +105,8 @@ def _find_tables_of_projects(root: Node, name: str, dialect: ConfigDialect) -> I
 
 class TableDocument:
     """TOML or YAML, whose library changes the mapping of servers in place and keeps everything else unchanged."""
+
+    allowed: list[Any] | None = None
 
     def __init__(self, text: str, name: str, dialect: ConfigDialect) -> None:
         self._library = _Toml() if dialect.format == "toml" else _Yaml(text)

@@ -128,6 +128,20 @@ def wrap_entry(name: str, entry: Node, launch: Sequence[str], group: str = "") -
     return [start, jsonc.insert(args, parts) if args else jsonc.append(entry, "command", f'"args": [{", ".join(parts)}]')]
 
 
+def regroup_entry(name: str, entry: Node, found: ProxyArguments, group: str) -> list[Edit]:
+    """Return the edits after which a wrapped entry leaves the retrieval tools to its group or, without one, offers its own. Empty
+    if nothing changes, or if the entry is not as `wrap` writes it."""
+    args, undo, at = entry.get("args"), unwrap_entry(entry, found), len(found.launch) + 1
+    if not args or undo is None or bool(group) == bool(found.group) or (group and entry.get("cwd")):
+        return []
+    original = jsonc.scan(edit_entry(entry, undo), name)
+    if jsonc.scan(edit_entry(original, wrap_entry(name, original, found.launch, found.group)), name).value != entry.value:
+        return []
+    if found.group:
+        return jsonc.remove(args, range(at + 1, at + 3))
+    return [jsonc.replace(args.children[at], f'{args.children[at].raw}, "--group", {jsonc.quote(group)}')]
+
+
 def may_hold_secret(url: str) -> bool:
     """Whether a URL may hold a key, which every user of the machine could read on a command line."""
     try:

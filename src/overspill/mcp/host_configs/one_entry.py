@@ -91,16 +91,20 @@ def unwrap(
     only: Sequence[str] = (),
     dialect: ConfigDialect = USUAL,
     find_servers: FindServers = lambda _: None,
+    *,
+    keeps_reader: bool = False,
 ) -> Rewriting:
     """Undo every way to wrap. `earlier` holds former texts of the file, newest first."""
     held = _find_held(text, name, dialect, find_servers) if dialect.format == "json" else None
     if held is None:
-        return rewriting.unwrap(text, name, earlier, only, dialect)
+        return rewriting.unwrap(text, name, earlier, only, dialect, keeps_reader=keeps_reader)
     gone = [server for server in held.names if not only or server in only]
     rest = [server for server in held.names if server not in gone]
     apart, others = _split(text, name, held), [server for server in only if server not in gone]
     left, servers = _join(apart, name, held.way, rest, dialect) if rest else (apart, "")
-    made = rewriting.unwrap(left, name, earlier, others, dialect) if others or not only else Rewriting(left, ())
+    made = Rewriting(left, ())
+    if others or not only:
+        made = rewriting.unwrap(left, name, earlier, others, dialect, keeps_reader=keeps_reader)
     raws = zip(held.names, held.servers.children, strict=True)
     outcomes = [RewriteOutcome(server, "", "unwrapped", "", "{}", node.raw) for server, node in raws if server in gone]
     outcomes += [outcome for outcome in made.outcomes if outcome.server not in gone or outcome.project]

@@ -7,6 +7,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import PurePath
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -17,7 +18,7 @@ from overspill.mcp.host_configs import entries
 from overspill.mcp.host_configs.clients import USUAL, ConfigDialect
 from overspill.mcp.host_configs.documents import UnwritableFile, WrittenEntry, dump_entry, open_document
 from overspill.mcp.host_configs.entries import HIDDEN, mask, recognize
-from overspill.mcp.host_configs.own_entries import SERVER, list_words
+from overspill.mcp.host_configs.own_entries import SERVER, list_words, serves_outputs
 from overspill.text import jsonc
 from overspill.text.humanize import escape_line
 from overspill.text.jsonc import Edit, Node
@@ -25,8 +26,10 @@ from overspill.text.jsonc import Edit, Node
 ALREADY_WRAPPED = entries.ALREADY_WRAPPED
 NO_ORIGINAL = "its original entry is unknown; change it by hand"
 NOT_WRAPPED = "it does not run through Overspill"
+_TRANSPARENT = {"uv", "uvx"}  # programs behind which Overspill still finds its client
 
-Change = Literal["wrapped", "unwrapped", "none"]
+Change = Literal["wrapped", "regrouped", "unwrapped", "none"]
+"""`regrouped`: it was wrapped before, and another entry now offers the tools that read its outputs, or no longer does."""
 
 
 class ConfiguredServer(Struct, frozen=True):
@@ -57,6 +60,10 @@ class Rewriting(Struct, frozen=True):
     outcomes: tuple[RewriteOutcome, ...]
     group: str = ""
     """The group whose entry `overspill` was added or removed."""
+    is_grouped: bool = False
+    """Whether that entry now offers the retrieval tools of those that were wrapped."""
+    ungrouped: str = ""
+    """Why each entry offers its own retrieval tools, although they were to be a group."""
     one: str = ""
     """The name of the entry that now runs the servers, or no longer does."""
     tokens: Mapping[str, str] = {}
@@ -67,7 +74,7 @@ class ConfigFile:
     """A client's file, which errors call `name`. A file that will only be read need not be one that we can write."""
 
     def __init__(self, text: str, name: str, dialect: ConfigDialect, *, is_written: bool = True) -> None:
-        self._name = name
+        self.name = name
         self._dialect = dialect
         self._document = open_document(text, name, dialect, is_written=is_written)
         self._edits: list[Edit] = []
@@ -84,38 +91,58 @@ class ConfigFile:
 
     def rewrite(self, only: Sequence[str], verb: Change, change: Callable[[ConfiguredServer], EntryChange]) -> Rewriting:
         outcomes: list[RewriteOutcome] = []
-        for server in select_servers(self.servers, self._name, only):
+        for server in select_servers(self.servers, self.name, only):
             made = change(server)
             if isinstance(made, str):
                 outcomes.append(RewriteOutcome(server.name, server.project, "none", made))
             else:
                 before, after = server.entry.raw, self._apply(server, made)
-                outcomes.append(RewriteOutcome(server.name, server.project, verb, "", before, after))
+                kind = "regrouped" if verb == "wrapped" and recognize(server.name, server.entry) else verb
+                outcomes.append(RewriteOutcome(server.name, server.project, kind, "", before, after))
         return Rewriting(self._document.text(self._edits), tuple(outcomes))
 
-    def find_reader(self, group: str) -> ConfiguredServer | None:
-        """Find the entry that offers the group's retrieval tools. Raises SettingsError if another server has its name."""
-        found = next((server for server in self.servers if server.name == SERVER and not server.project), None)
-        if found and list_words(found.entry)[-2:] != ["serve", group]:
-            raise SettingsError(f"{self._name} already has a server {SERVER!r}, and it is another one. Rename it first.")
-        return found
+    def find_reader(self) -> str | None:
+        """Return the group whose retrieval tools the entry `overspill` offers; empty without it, None if it is another server."""
+        found = next((server.entry for server in self.servers if server.name == SERVER and not server.project), None)
+        if found is None:
+            return ""
+        return list_words(found)[-1] if serves_outputs(SERVER, found) else None
+
+    def find_obstacle(self, launch: Sequence[str]) -> str:
+        """Return why no entry can offer the retrieval tools for all; empty if one can."""
+        if (reader := self.find_reader()) is None:
+            return f"another server is called {SERVER!r}"
+        if len(launch) > 1 and PurePath(launch[0]).name not in _TRANSPARENT:
+            return f"{launch[0]} starts Overspill, so it cannot see which client it works for"
+        if not reader and self._dialect.format == "yaml":
+            return "entries of this client need more keys"
+        allowed = self._document.allowed
+        if not reader and allowed is not None and SERVER not in allowed:
+            return f"the file has a list of allowed servers, without {SERVER!r}"
+        return "its servers belong to projects" if not reader and any(each.project for each in self.servers[:1]) else ""
 
     def add_reader(self, group: str, launch: Sequence[str]) -> None:
-        if self._dialect.format == "yaml" or any(server.project for server in self.servers[:1]):
-            why = "its entries need more keys" if self._dialect.format == "yaml" else "its servers are in projects"
-            raise SettingsError(f"{self._name} cannot get an entry {SERVER!r}: {why}. Leave out --grouped.")
         program, *words = launch
         usual = {"type": "stdio", "command": program, "args": [*words, "serve", group]}
         types = {server.entry.get("type") is not None for server in self.servers}
         entry = self._dialect.from_usual(usual if types == {True} else {key: usual[key] for key in ("command", "args")})
         self._edits += self._document.add(SERVER, entry)
 
-    def remove_reader(self) -> None:
+    def remove_reader(self, only: Sequence[str]) -> str:
+        """Remove the entry that reads for a group if these servers, or all, are the last of it. Returns the group, or nothing."""
+        groups = {server.name: found.group for server in self.servers if (found := recognize(server.name, server.entry))}
+        group = next(filter(None, groups.values()), "")
+        if not group or any(each for name, each in groups.items() if only and name not in only) or self.find_reader() != group:
+            return ""
         self._edits += self._document.remove(SERVER)
+        return group
 
-    def wrap(self, server: ConfiguredServer, launch: Sequence[str], *, is_named: bool, group: str) -> EntryChange:
-        why = "" if recognize(server.name, server.entry) else self._dialect.find_refusal(server.written.value)
+    def wrap(self, server: ConfiguredServer, launch: Sequence[str], group: str, *, is_named: bool, regroups: bool) -> EntryChange:
+        found = recognize(server.name, server.entry)
+        why = "" if found else self._dialect.find_refusal(server.written.value)
         why = why or entries.find_refusal(server.name, server.entry, is_named=is_named)
+        if found and regroups and why == ALREADY_WRAPPED:
+            return entries.regroup_entry(server.name, server.entry, found, group) or why
         return why or entries.wrap_entry(server.name, server.entry, launch, group)
 
     def unwrap(self, server: ConfiguredServer, earlier: Sequence[ConfigFile]) -> EntryChange:
@@ -144,7 +171,7 @@ class ConfigFile:
             self._edits += [jsonc.replace(here, there.raw)] if here and there else put(written, made.written.value)
             return made.entry.raw
         after = entries.edit_entry(server.entry, made)
-        if server.entry is written.node and (self._dialect.is_usual or self._is_usual(jsonc.scan(after, self._name).value)):
+        if server.entry is written.node and (self._dialect.is_usual or self._is_usual(jsonc.scan(after, self.name).value)):
             self._edits += made
             return after
         before, changed = self._translate(server.entry.raw), self._translate(after)
@@ -155,7 +182,7 @@ class ConfigFile:
         return after
 
     def _translate(self, usual: str) -> dict[str, Any]:
-        return self._dialect.from_usual(jsonc.scan(usual, self._name).value)
+        return self._dialect.from_usual(jsonc.scan(usual, self.name).value)
 
 
 def list_servers(text: str, name: str, dialect: ConfigDialect = USUAL) -> list[ConfiguredServer]:
@@ -173,16 +200,25 @@ def select_servers(found: Sequence[ConfiguredServer], name: str, only: Sequence[
 
 
 def wrap(
-    text: str, name: str, launch: Sequence[str], only: Sequence[str] = (), dialect: ConfigDialect = USUAL, group: str = ""
+    text: str,
+    name: str,
+    launch: Sequence[str],
+    only: Sequence[str] = (),
+    dialect: ConfigDialect = USUAL,
+    group: str = "",
+    *,
+    keeps_reader: bool = False,
 ) -> Rewriting:
-    """Wrap servers. With a `group`, an additional entry offers the retrieval tools for all. If the file cannot be written,
-    the error contains the lines to paste, without secrets."""
+    """Wrap servers. With a `group`, an additional entry offers the retrieval tools for all, if the file can have one; without it,
+    that entry goes, unless others need it (`keeps_reader`). If the file cannot be written, the error contains the lines to paste,
+    without secrets."""
     try:
-        return _wrap(ConfigFile(text, name, dialect), launch, only, group)
+        return _wrap(ConfigFile(text, name, dialect), launch, only, group, keeps_reader=keeps_reader)
     except UnwritableFile as problem:
         file = ConfigFile(text, name, dialect, is_written=False)
         there = {server.name: server.written.value for server in file.servers}
-        outcomes = [outcome for outcome in _wrap(file, launch, only, "").outcomes if outcome.change == "wrapped"]
+        made = _wrap(file, launch, only, "", keeps_reader=True)
+        outcomes = [outcome for outcome in made.outcomes if outcome.change == "wrapped"]
         if not outcomes:
             raise
         shown = "\n".join(_spell(outcome, there[outcome.server], dialect) for outcome in outcomes).rstrip()
@@ -190,17 +226,22 @@ def wrap(
         raise SettingsError(f"{problem} Paste these over the entries of the same names.{own}\n\n{shown}") from None
 
 
-def _wrap(file: ConfigFile, launch: Sequence[str], only: Sequence[str], group: str) -> Rewriting:
-    def change(server: ConfiguredServer) -> EntryChange:
-        return file.wrap(server, launch, is_named=server.name in only, group=group)
+def _wrap(file: ConfigFile, launch: Sequence[str], only: Sequence[str], group: str, *, keeps_reader: bool) -> Rewriting:
+    why, reader = file.find_obstacle(launch) if group else "", file.find_reader()
+    group = "" if why else group and (reader or group)
 
-    is_new = bool(group) and file.find_reader(group) is None
-    if not is_new:
-        return file.rewrite(only, "wrapped", change)
-    if all(isinstance(change(server), str) for server in select_servers(file.servers, "the file", only)):
-        return file.rewrite(only, "wrapped", change)
-    file.add_reader(group, launch)
-    return replace(file.rewrite(only, "wrapped", change), group=group)
+    def change(server: ConfiguredServer) -> EntryChange:
+        return file.wrap(server, launch, group, is_named=server.name in only, regroups=not why)
+
+    changed = ""
+    if not group and not why and not keeps_reader:
+        changed = file.remove_reader(only)
+    elif (
+        group and not reader and any(not isinstance(change(each), str) for each in select_servers(file.servers, file.name, only))
+    ):
+        file.add_reader(group, launch)
+        changed = group
+    return replace(file.rewrite(only, "wrapped", change), group=changed, is_grouped=bool(group), ungrouped=why)
 
 
 def _spell(outcome: RewriteOutcome, there: Mapping[str, Any], dialect: ConfigDialect) -> str:
@@ -215,27 +256,33 @@ def _to_json(value: Any) -> str:
 
 
 def unwrap(
-    text: str, name: str, earlier: Sequence[str] = (), only: Sequence[str] = (), dialect: ConfigDialect = USUAL
+    text: str,
+    name: str,
+    earlier: Sequence[str] = (),
+    only: Sequence[str] = (),
+    dialect: ConfigDialect = USUAL,
+    *,
+    keeps_reader: bool = False,
 ) -> Rewriting:
     """Undo wrapping. `earlier` holds former texts of the file, newest first."""
     file, before = ConfigFile(text, name, dialect), list[ConfigFile]()
     for old in earlier:
         with suppress(SettingsError):
             before.append(ConfigFile(old, name, dialect))
-    wrapped = {server.name: found for server in file.servers if (found := recognize(server.name, server.entry))}
-    group = next((found.group for found in wrapped.values() if found.group), "")
-    is_last = group and not any(found.group for server, found in wrapped.items() if only and server not in only)
-    if is_last and file.find_reader(group):
-        file.remove_reader()
-    made = file.rewrite(only, "unwrapped", lambda server: file.unwrap(server, before))
-    made = replace(made, group=group if is_last else "")
-    launches = {found.launch for found in wrapped.values()}
+    group = "" if keeps_reader else file.remove_reader(only)
+    made = replace(file.rewrite(only, "unwrapped", lambda server: file.unwrap(server, before)), group=group)
+    launches = {found.launch for server in file.servers if (found := recognize(server.name, server.entry))}
     names = [server.name for server in file.servers if not group or server.name != SERVER]
     for old in earlier if not only and len(launches) == 1 else ():
         with suppress(SettingsError):
-            if wrap(old, name, launches.copy().pop(), names, dialect, group).text == text:
+            if makes(text, wrap(old, name, launches.copy().pop(), names, dialect, group)):
                 return replace(made, text=old)  # undoing each entry could leave other spaces and comments
     return made
+
+
+def makes(text: str, again: Rewriting) -> bool:
+    """Whether wrapping an earlier text makes this one. If that was wrapped itself, to return to it would be no undoing."""
+    return again.text == text and {outcome.change for outcome in again.outcomes} - {"none"} == {"wrapped"}
 
 
 def diff_entry(outcome: RewriteOutcome) -> list[str]:
@@ -243,42 +290,3 @@ def diff_entry(outcome: RewriteOutcome) -> list[str]:
     before, after = (mask(text).splitlines() for text in (outcome.before, outcome.after))
     lines = difflib.unified_diff(before, after, n=len(before), lineterm="")
     return list(lines)[3:]
-
-
-def example_entries(launch: Sequence[str]) -> dict[str, Any]:
-    """Return entries for users to copy, in the form that most clients take."""
-    program, *words = launch
-    command = ["npx", "-y", "@modelcontextprotocol/server-filesystem", "/path/to/files"]
-    return {
-        "mcpServers": {
-            "files": {"command": program, "args": [*words, "proxy", "--name", "files", "--", *command]},
-            "api": {
-                "command": program,
-                "args": [
-                    *words,
-                    "proxy",
-                    "--name",
-                    "api",
-                    "--header-env",
-                    "Authorization=API_AUTH",
-                    "--url",
-                    "https://mcp.example.com/mcp",
-                ],
-                "env": {"API_AUTH": "Bearer YOUR-TOKEN"},
-            },
-        }
-    }
-
-
-def instructions(launch: Sequence[str]) -> str:
-    return _INSTRUCTIONS.format(pattern=json.dumps(example_entries(launch), indent=2))
-
-
-_INSTRUCTIONS = """\
-For any client that starts MCP servers: let it start Overspill, with the server's own command after `--`.
-A server with a URL becomes a command, too. Its headers come from environment variables, so that no process list shows them.
-
-{pattern}
-
-Leave everything else in an entry (env, cwd and so on) unchanged. Clients with other configurations (TOML, YAML, a form) take
-the same command, arguments and variables. To go back, remove everything up to `--`."""
