@@ -1,6 +1,7 @@
 """What a hub saves and costs, beside proxies that work alone, in the same run.
 
 memory    the PSS of 5 conversations with 10 servers each: fronts and hub, beside as many proxies of which each works alone
+shared    5 conversations with the same 10 servers: processes of servers and their PSS, shared and with a server for each
 start     until a client has its tools: with a warm hub, with a cold one, alone, and from the server directly
 calls     what a small call takes through a front and the hub, beside a proxy that works alone
 busy      the same while another conversation stores one output of 10 MB after the other
@@ -8,7 +9,7 @@ together  200 calls at once from 20 conversations: wrong answers
 kills     a hub that is killed in the middle of calls, 100 times: calls without an answer, stored outputs that are lost
 many      2,000 conversations opened and closed: memory and descriptors of the hub
 
-    python benchmarks/proxy/hub.py [memory] [start] [calls] [busy] [together] [kills] [many] [--kills N] [--conversations N]
+    python benchmarks/proxy/hub.py [PART…] [--kills N] [--conversations N]
 """
 
 from __future__ import annotations
@@ -62,6 +63,22 @@ def measure_memory() -> None:
         alone = [pss(opened.enter_context(start(home, hub=False)).process.pid) for _ in range(5)]
     print(f"50 fronts: {statistics.median(fronts):.1f} MB each (median), hub {hub:.0f} MB, together {sum(fronts) + hub:.0f} MB")
     print(f"a proxy alone: {statistics.median(alone):.0f} MB, so 50 of them {50 * statistics.median(alone):,.0f} MB")
+
+
+def measure_shared() -> None:
+    for how in ("shared", "own"):
+        with hub_home() as home, ExitStack() as opened:
+            for number in [number for _ in range(5) for number in range(10)]:
+                option = ["--share"] if how == "shared" else []
+                command = [OVERSPILL, "proxy", *option, "--", *every("legacy", f"server{number}")]
+                client = opened.enter_context(HubFront(command, {**home.env, "OVERSPILL_HUB": "on"}))
+                client.hello()
+                client.call("lines", {"count": 1})
+            status = home.status()
+            assert status is not None
+            pids = {server["pid"] for front in status["fronts"] for server in front["servers"]}
+            sizes, hub = [pss(pid) for pid in pids], pss(status["pid"])
+        print(f"servers of 5 conversations, {how}: {len(pids)} processes, {sum(sizes):.0f} MB; hub {hub:.0f} MB")
 
 
 def time_to_tools(home: HubHome, *, hub: bool = True, direct: bool = False) -> float:
@@ -206,7 +223,8 @@ def main() -> None:
         elif what == "busy":
             measure_busy()
         else:
-            {"memory": measure_memory, "start": measure_start, "calls": measure_calls, "together": measure_together}[what]()
+            parts = {"memory": measure_memory, "shared": measure_shared, "start": measure_start}
+            {**parts, "calls": measure_calls, "together": measure_together}[what]()
 
 
 if __name__ == "__main__":

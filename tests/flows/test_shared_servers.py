@@ -12,10 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from http_proxy import ANN, BOB, SERVER, Listening
 from hubs import HubFront, HubHome, hub_home
 from upstream import is_alive
 from waiting import wait_until
 from wire import OVERSPILL, every
+
+from overspill.errors import SettingsError
+from overspill.mcp.client.config import server_configs
+from overspill.mcp.host_configs.entries import edit_entry, recognize, unwrap_entry, wrap_entry
+from overspill.text import jsonc
 
 NOTES = "file:///notes.txt"
 ASKS = {"requests": [{"method": "roots/list", "params": {}}]}
@@ -297,6 +303,19 @@ def test_a_client_that_does_not_read_holds_up_no_other(home: HubHome, opened: Ex
     assert one.answer(call)["result"]["content"][0]["text"] == "60 steps, heard"
 
 
+def test_a_task_stays_with_the_client_that_started_it(home: HubHome, opened: ExitStack):
+    server = [sys.executable, str(Path(__file__).parents[1] / "servers" / "tasks.py"), "legacy"]
+    one, other = [opened.enter_context(home.front("--share", server=server)) for _ in range(2)]
+    one.hello()
+    other.hello()
+    task = one.call("report", task={})["task"]["taskId"]
+    assert one.result("tasks/get", {"taskId": task})["status"] == "completed"
+    assert [each["taskId"] for each in one.result("tasks/list")["tasks"]] == [task]
+    assert "started no task with this id" in other.request("tasks/get", {"taskId": task})["error"]["message"]
+    assert "started no task with this id" in other.request("tasks/cancel", {"taskId": "t1"})["error"]["message"]
+    assert other.result("tasks/list")["tasks"] == []
+
+
 def test_the_status_of_the_hub_says_who_shares_a_server(home: HubHome, opened: ExitStack):
     one = join(home, opened)
     front = [sys.executable, "-c", "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"]
@@ -322,3 +341,29 @@ def test_an_idle_conversation_leaves_the_server_to_the_others(era: str, home: Hu
     wait_until(lambda: sorted(states()) == ["idle", "up"])
     assert pid(other) == shared
     assert pid(one) == shared
+
+
+@pytest.mark.anyio
+async def test_over_http_only_clients_with_the_same_token_share_a_server(tmp_path: Path):
+    proxy = Listening(tmp_path, server=(SERVER, "modern"))
+    try:
+        async with proxy.client(ANN) as one, proxy.client(ANN) as two, proxy.client(BOB) as bob:
+            found = [(await client.call_tool("pid", {})).content[0].text for client in (one, two, bob)]
+        assert found[0] == found[1] != found[2]
+    finally:
+        proxy.end()
+
+
+def test_wrap_keeps_what_an_entry_says_about_sharing():
+    for value, words in (("true", ["--share"]), ("false", [])):
+        entry = jsonc.scan(f'{{"command": "uvx", "args": ["x"], "share": {value}}}', "it")
+        wrapped = edit_entry(entry, wrap_entry("x", entry, ["overspill"]))
+        assert json.loads(wrapped)["args"] == ["proxy", "--name", "x", *words, "--", "uvx", "x"]
+        found = recognize("x", jsonc.scan(wrapped, "it"))
+        assert found is not None
+        assert edit_entry(jsonc.scan(wrapped, "it"), unwrap_entry(jsonc.scan(wrapped, "it"), found) or []) == entry.raw
+
+
+def test_a_bad_value_for_sharing_is_refused():
+    with pytest.raises(SettingsError, match="`share` must be true or false"):
+        server_configs({"a": {"command": "a", "share": "yes"}}, "here")

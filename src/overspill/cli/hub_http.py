@@ -21,6 +21,7 @@ from overspill.cli.surroundings import Surroundings
 from overspill.cli.terminal import inform
 from overspill.errors import OverspillError
 from overspill.hub.process import Hub, ServedEntry
+from overspill.mcp.client.shared_servers import SharedServers
 from overspill.mcp.host_configs.entries import SERVERS_VARIABLE
 from overspill.mcp.host_configs.hub_clients import HubClient
 from overspill.mcp.proxy.http import ListenOptions, serve_http
@@ -142,7 +143,8 @@ class TokenHolders:
         if why := find_refusal(prepared):
             raise OverspillError(f"The hub cannot serve this token, because {why}.")
         served = endpoints(prepared.settings, environ)
-        async with open_clients(prepared.settings, prepared.options, served, prepared.log) as clients:
+        servers = SharedServers()  # for the conversations of this token
+        async with open_clients(prepared.settings, prepared.options, served, prepared.log, servers=servers) as clients:
             holder.clients, entry.describe = clients, clients.describe_servers
             holder.is_opened.set()
             await holder.has_ended.wait()
