@@ -92,6 +92,7 @@ MECHANISMS: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "signs as words": ("query", "_is_symbol", lambda _: False),
     "words that are nearly the same": ("scan", "Finder._nearest", lambda *_: None),
     "exactness of names and numbers": ("scan", "_measure_exactness", lambda *_: 1.0),
+    "keywords of code": ("scan", "read_keywords", dict),
     "quoted examples": ("query", "_split_examples", lambda question: (question, [])),
     "task words": ("rank", "_drop_task_words", lambda terms: terms),
     "phrases": ("rank", "_score_phrases", lambda *_: {}),

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from overspill.lexical.query import Term
 from overspill.lexical.weights import WEIGHTS
-from overspill.lexical.words import is_unspaced, split_subwords, split_words, stem
+from overspill.lexical.words import is_unspaced, read_keywords, split_subwords, split_words, stem
 from overspill.tables.table import Text
 from overspill.text.encoding import decode
 from overspill.text.patterns import Pattern, compile_pattern, find_spans
@@ -64,7 +64,7 @@ class _Spelling(NamedTuple):
 
 
 class Finder:
-    """The terms of a query as one pattern, and the term for each spelling it finds.
+    """The terms of a query as one pattern, and the term for each spelling it finds. In code, it also matches keywords.
 
     If `raw`, it searches the bytes as stored: words may have colour codes between them, letters may be escapes or entities.
     """
@@ -73,6 +73,9 @@ class Finder:
         self._raw = raw
         self.terms = terms
         self._stems = {term.key: number for number, term in enumerate(terms) if not term.literal}
+        self._keywords = {
+            keyword: number for key, number in self._stems.items() if code for keyword in sorted(read_keywords().get(key, ()))
+        }
         self._literals = {term.key: number for number, term in enumerate(terms) if term.literal}
         self._signs = [key for key in self._stems if len(key) == 1 and is_unspaced(key)]
         self._exact = frozenset(self._literals.values())
@@ -82,7 +85,7 @@ class Finder:
 
     def _spell(self) -> bytes:
         literals = sorted(self._literals, key=len, reverse=True)
-        prefixes = sorted(set(map(_prefix, self._stems)), key=len, reverse=True)
+        prefixes = sorted({*map(_prefix, self._stems), *self._keywords}, key=len, reverse=True)
         parts: list[str] = []
         if literals:
             parts.append("(?i:" + "|".join(self._spell_literal(key) for key in literals) + ")")
@@ -151,6 +154,8 @@ class Finder:
         found: dict[int, float] = {}
         if lower in self._literals:
             found[self._literals[lower]] = 1.0
+        if word in self._keywords:
+            found[self._keywords[word]] = 1.0
         for part in dict.fromkeys((*split_subwords(word), *split_words(word), *(sign for sign in self._signs if sign in word))):
             if (number := self._stems.get(stem(part))) is not None:
                 found[number] = 1.0

@@ -147,7 +147,7 @@ class Traits(Struct, frozen=True):
     is_celled: bool = False
     """Whether it has cells."""
     is_code: bool = False
-    """Whether a name in it may be part of a longer one."""
+    """Whether keywords represent what people ask for: `def` for functions."""
     has_definitions: bool = False
     """Whether records below a requested definition belong to it instead of being further definitions of that kind."""
     is_program_output: bool = False
