@@ -96,6 +96,7 @@ MECHANISMS: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "quoted examples": ("query", "_split_examples", lambda question: (question, [])),
     "task words": ("rank", "_drop_task_words", lambda terms: terms),
     "phrases": ("rank", "_score_phrases", lambda *_: {}),
+    "whole cells": ("rank", "_is_cell", lambda *_: False),
     "title of a page": ("clues", "find_subject", lambda _: frozenset[str]()),
     "definitions": ("clues", "score_definitions", lambda *_: {}),
     "names in one place": ("clues", "find_sole_places", lambda *_, **__: set[int]()),
@@ -138,6 +139,8 @@ MECHANISMS: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "rows: exclusions": ("rows.conditions", "_find_exclusions", lambda *_: ()),
     "rows: ordered by a column": ("rows.ordering", "_order_by_value", lambda *_: []),
     "rows: ordered by date": ("rows.ordering", "_order_by_date", lambda *_: []),
+    "rows: sizes of a listing": ("rows.ordering", "find_listed_rows", lambda *_, **__: []),
+    "rows: newest of a history": ("rows.ordering", "find_newest_rows", lambda *_, **__: []),
 }
 """Where each mechanism of the engine is, and what it says when it is switched off."""
 

@@ -18,6 +18,7 @@ from overspill.lexical.query import Query, Term
 from overspill.lexical.scan import Finder
 from overspill.lexical.weights import WEIGHTS, idf
 from overspill.lexical.words import read_stems
+from overspill.tables.table import Text
 
 _MIN_BYTES_PER_HIT = 400
 """Terms that together occur more often than this are used only as a last resort."""
@@ -25,6 +26,8 @@ _MAX_PHRASE_GAP_BYTES = 8
 """Two terms further apart are not a phrase."""
 _MAX_RECORDS_BY_LABEL = 400
 """A label alone makes the records below it candidates only if there are at most this many."""
+_CELL_MARKS = b',;|\t"\r\n'
+_CELL_GAPS = (b"  ", b"| ", b" |")
 _MAX_FEW_RECORDS = 20
 """With so few records, terms that are in all of them still count."""
 
@@ -140,7 +143,7 @@ def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> tuple[_
     outline = index.outline
     found = _Hits({}, {}, {}, len(outline))
     finder = Finder(terms, code=index.traits.is_code)
-    text, has_labels = index.text, len(outline.label_starts) > 0
+    text, celled, has_labels = index.text, index.traits.is_celled, len(outline.label_starts) > 0
     hits = chain.from_iterable(finder.hits(text, *span) for span in (index.spans if terms else ()))
     record, first, last = -1, 0, 0
     for start, end, term, exactness in islice(hits, most):
@@ -151,10 +154,18 @@ def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> tuple[_
             record = outline.record_at(start)
             first, last = (outline.starts[record], outline.ends[record]) if record >= 0 else (start, start)
         if record >= 0:
-            found.add(record, (start, end, term), exactness)
+            alone = celled and exactness == 1 and _is_cell(text, start, end, first, last)
+            found.add(record, (start, end, term), WEIGHTS.whole_cell if alone else exactness)
     if (left := next(hits, None)) is not None:
         found.seen = max(1, outline.record_from(left[0]) - 1)
     return found, {term for counts in (*found.labels.values(), *found.found.values()) for term in counts}
+
+
+def _is_cell(text: Text, start: int, end: int, first: int, last: int) -> bool:
+    """Whether a hit fills the space between the marks or gaps on both sides."""
+    return (start == first or text[start - 1] in _CELL_MARKS or text[max(first, start - 2) : start] in _CELL_GAPS) and (
+        end >= last or text[end] in _CELL_MARKS or text[end : min(last, end + 2)] in _CELL_GAPS
+    )
 
 
 def _weigh_terms(terms: tuple[Term, ...], holding: list[int], total: int, asked: set[int]) -> tuple[list[float], float]:

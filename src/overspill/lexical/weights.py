@@ -34,6 +34,8 @@ class Weights(Struct, frozen=True):
     """An identifier with something attached to it, as 2.0 in ^2.0."""
     within_identifier: float = 0.4
     """Part of a longer number or name, as 1.2 in 1.2.3."""
+    whole_cell: float = 3.0
+    """The factor for a word that fills a cell: it is a value, not a mention."""
 
     # What a record scores.
     saturation: float = 1.2

@@ -57,6 +57,14 @@ drwxr-xr-x 9 ann staff     4096 Mar  2 11:40 beta
 -rw-r--r-- 1 ann staff 98875896 Mar 24  2026 gamma.bin
 -rw-r--r-- 1 ann staff       12 Dec 30 09:01 delta.cfg
 """
+DU = "4\tsrc/a.py\n120\tsrc/big\n8\tsrc/c.py\n132\tsrc\n"
+FIND = "".join(f"{size} src/module_{size}.py\n" for size in (310, 20, 4410, 77, 9))
+ONELINE = "".join(
+    f"{number:07x}a Mend the {name}\n" for number, name in enumerate(("roof", "door", "gate", "wall", "pump"), 0xA00)
+)
+HISTORY = "".join(
+    f"commit {number:040x}\nAuthor: Ann\n\n    Mend {name}\n\n" for number, name in enumerate(("roof", "door", "gate"))
+)
 
 
 def rows_for(output: str, question: str) -> list[str]:
@@ -89,9 +97,26 @@ def test_of_columns_that_share_a_word_the_one_with_more_of_them_is_meant(fruit: 
     assert rows_for(prices, f"which shop has the highest price of {fruit}?")[0] == first
 
 
-@pytest.mark.parametrize(("question", "first"), [("what is the largest file?", "gamma.bin"), ("the smallest file", "delta.cfg")])
-def test_listings_are_ordered_by_size(question: str, first: str) -> None:
-    assert rows_for(LS, question)[0].endswith(first)
+@pytest.mark.parametrize(
+    ("output", "question", "first"),
+    [
+        (LS, "what is the largest file?", "gamma.bin"),
+        (LS, "the smallest file", "delta.cfg"),
+        (DU, "what takes the most space", "132\tsrc"),
+        (FIND, "which module is the biggest", "module_4410.py"),
+        (ONELINE, "the most recent commit", "Mend the roof"),
+        (ONELINE, "what was the first commit", "Mend the pump"),
+        (HISTORY, "what is the last commit about", "    Mend roof"),
+    ],
+    ids=["ls", "ls, smallest", "du", "find", "newest", "oldest", "history"],
+)
+def test_listings_without_named_columns_are_ordered_by_size_and_histories_by_age(output: str, question: str, first: str) -> None:
+    assert rows_for(output, question)[0].endswith(first)
+
+
+def test_a_log_of_events_is_no_listing_of_sizes() -> None:
+    log = "".join(f"2026-01-01 10:00:{number:02d} INFO worker {900 - number} ready\n" for number in range(50))
+    assert rows_for(log, "which worker took the most memory") == []
 
 
 def test_top_rows_come_before_rows_that_hold_a_word_of_the_question() -> None:
@@ -115,6 +140,15 @@ def test_a_key_leads_to_the_table_that_it_is_the_key_of() -> None:
 
 def test_many_rows_that_hold_as_much_lead_nowhere() -> None:
     assert rows_for(SHOP, "which orders went to Oslo customers, by company") == []
+
+
+@pytest.mark.parametrize("mark", ["   ", ",", "\t"])
+def test_a_row_with_a_cell_that_is_the_word_comes_before_rows_that_say_it_twice(mark: str) -> None:
+    names = [f"pack-{number}" for number in range(60)]
+    rows = [f"{name}{mark}{number}.0{mark}lib{number}-zlib zlib bindings" for number, name in enumerate(names)]
+    rows[40] = f"zlib{mark}1.3{mark}compression"
+    output = "\n".join([f"name{mark}version{mark}summary", *rows])
+    assert rows[40] in select(build(output.encode()), "which version of zlib is installed", max_tokens=60).text
 
 
 def test_a_question_may_count_in_signs_and_in_numbers_too_long_for_any_table() -> None:
@@ -160,6 +194,7 @@ debian    About an hour ago   124MB
 fedora    3 months ago        190MB
 gentoo    5 days ago          1GB
 """
+DURATIONS = "= slowest durations =\n" + "".join(f"{took} call tests/test_{took}\n" for took in ("900ms", "1.20s", "0.31s", "2ms"))
 
 
 @pytest.mark.parametrize(
@@ -176,6 +211,8 @@ gentoo    5 days ago          1GB
         (PEOPLE, "who is the youngest?", "Ben"),
         (IMAGES, "the newest image", "debian"),
         (IMAGES, "the oldest image", "fedora"),
+        (DURATIONS, "which test is the slowest", "1.20s"),
+        (HISTORY, "the oldest commit", "commit 0000000000000000000000000000000000000002"),
     ],
 )
 def test_times_are_ordered_by_date_by_age_and_by_how_long_they_took(output: str, question: str, first: str) -> None:
@@ -185,6 +222,23 @@ def test_times_are_ordered_by_date_by_age_and_by_how_long_they_took(output: str,
 def test_a_column_that_measures_is_meant_before_one_that_names() -> None:
     cities = "City,People\nOslo,700\nBergen,290\nMoss,50\nBodø,52\n"
     assert rows_for(cities, "which is the smallest city by people?")[0] == "Moss,50"
+
+
+def test_commits_that_are_asked_for_by_their_order_are_shown_whole() -> None:
+    history = "".join(f"commit {number:040x}\nAuthor: Ann\n\n    Mend {number} doors\n\n" for number in range(60))
+    found = select(build(history.encode()), "what are the last 2 commits", max_tokens=200)
+    assert found.text.splitlines()[:10] == [
+        "[L1]",
+        f"commit {0:040x}",
+        "Author: Ann",
+        "",
+        "    Mend 0 doors",
+        "",
+        f"commit {1:040x}",
+        "Author: Ann",
+        "",
+        "    Mend 1 doors",
+    ]
 
 
 def test_what_is_not_so_is_told_by_what_stands_there_instead() -> None:

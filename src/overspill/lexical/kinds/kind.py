@@ -145,7 +145,7 @@ Layout: TypeAlias = Literal[
 
 class Traits(Struct, frozen=True):
     is_celled: bool = False
-    """Whether it has cells."""
+    """Whether it has cells. A term that fills a cell counts more."""
     is_code: bool = False
     """Whether keywords represent what people ask for: `def` for functions."""
     has_definitions: bool = False

@@ -1,4 +1,7 @@
-"""Answers questions about order over tables: the largest, the fewest, the top five, the first, the last."""
+"""Answers questions about order: the largest, the fewest, the top five, the first, the last.
+
+Tables have named columns; listings (ls -l, du, find) a size in each line; and histories begin with the newest.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,12 @@ from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
+from overspill.lexical.reply.render import render
 from overspill.lexical.rows.cells import MOST_ROWS, ends_with_total, find_column, read_columns, read_rows, sample_columns
 from overspill.lexical.rows.measures import Scale, are_measures, find_scale, measure
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import read_lexicon, read_list
+from overspill.text.encoding import decode
 from overspill.text.regex import regex
 
 _MAX_ROWS = 12
@@ -27,6 +32,10 @@ _MAX_DATED_ROWS = 2
 _MIN_MEASURED, _MIN_MEASURED_SHARE = 3, 0.3
 """The number and share of rows with a measure that a column needs to order them."""
 _COUNT = regex(r"\d{1,6}")
+_SIZE = regex(r"\d[\d,]*(?:\.\d+)?(?:[kKMGTP]i?B?|m?s)?")
+_COMMIT = regex(rb"(?:commit )?[0-9a-f]{7,64}\b")
+_HEAD_BYTES = 4_000
+_MIN_SIZED_SHARE = 0.8
 
 
 class _OrderQuestion(Struct, frozen=True):
@@ -82,16 +91,21 @@ def find_ordered_rows(index: Index, query: Query, ranking: Ranking, among: Seque
     for table, records in by_table.items() if asked.most >= 0 else ():
         if rows := _order_by_value(index, table, asked, ranking, records):
             return Boost(rows=rows, evidence=WEIGHTS.evidence_of_value, is_compared=True)
-    return Boost() if among or asked.place < 0 else _order_by_place(index, list(by_table), asked)
+    return Boost() if among else _order_without_column(index, list(by_table), asked)
 
 
-def _order_by_place(index: Index, tables: list[Table], asked: _OrderQuestion) -> Boost:
-    """The first or last rows by date and by position, for questions that name no column."""
+def _order_without_column(index: Index, tables: list[Table], asked: _OrderQuestion) -> Boost:
+    """The order for questions that name no column: by the sizes of a listing, by date, or by position."""
+    rows = find_listed_rows(index, high=asked.high) if asked.most >= 0 else []
+    if rows or asked.place < 0:
+        return Boost(rows=rows, evidence=WEIGHTS.evidence_of_place if rows else 0.0, is_compared=True)
     dated = _order_by_date(index, tables[0], asked) if tables else []
     rows = list(dated)
     for table in tables:
         edge = range(table.last - 1, table.first - 1, -1) if asked.last else range(table.first, table.last)
         rows += edge[: min(_MAX_ROWS, asked.many + 1)]
+    if not tables:
+        rows = find_newest_rows(index, asked.many, newest=asked.last)
     return Boost(rows=rows, evidence=WEIGHTS.evidence_of_place if rows else 0.0, is_compared=bool(dated))
 
 
@@ -166,3 +180,37 @@ def _choose_column(names: list[str], columns: list[list[str]], asked: _OrderQues
     )
     others = (meant, named, find_column(names, near), find_column(names, ["size"]))
     return next((column for column in others if column is not None), None)
+
+
+def find_listed_rows(index: Index, *, high: bool) -> list[int]:
+    """Lines ordered by the size that each begins with, as `du` and `wc` print them."""
+    outline = index.outline
+    lines = range(min(len(outline), MOST_ROWS) if _may_list(index) else 0)
+    words = {record: render(index, outline.starts[record], outline.ends[record]).split(None, 1)[:1] for record in lines}
+    sizes = {
+        record: measure(word, "span" if word.endswith("s") else "number") or 0.0
+        for record, (word, *_) in words.items()
+        if _SIZE.fullmatch(word)
+    }
+    if len(sizes) < max(_MIN_MEASURED, _MIN_SIZED_SHARE * len(lines)):
+        return []
+    return sorted(sizes, key=lambda record: -sizes[record] if high else sizes[record])[:_MAX_ROWS]
+
+
+def lists_sizes(index: Index) -> bool:
+    """Whether the lines at the beginning have such sizes."""
+    lines = decode(bytes(index.source[:_HEAD_BYTES])).splitlines()[:-1]
+    sized = sum(_SIZE.fullmatch(line.split(maxsplit=1)[0]) is not None for line in lines if line.strip())
+    return _may_list(index) and sized > _MIN_SIZED_SHARE * max(1, len(lines))
+
+
+def _may_list(index: Index) -> bool:
+    return index.traits.is_log or index.traits.has_one_header
+
+
+def find_newest_rows(index: Index, count: int, *, newest: bool) -> list[int]:
+    """The commits at one end of a history; empty if this is not one."""
+    if not index.traits.is_log or not _COMMIT.match(index.text):
+        return []
+    total = len(index.outline)
+    return list(range(min(count, total)) if newest else range(total - 1, max(-1, total - 1 - count), -1))
