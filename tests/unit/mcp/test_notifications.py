@@ -219,3 +219,11 @@ async def test_a_client_that_is_gone_keeps_no_sender_waiting():
     with pytest.raises(anyio.ClosedResourceError):
         await stream.send(note(0))
     os.close(target)
+
+
+def test_who_shares_a_server_and_reads_nothing_fills_no_memory():
+    notifications = Notifications()
+    assert notifications.put("notifications/message", {"data": "x" * 2_000_000})
+    assert notifications.put("notifications/message", {})
+    notifications.drop_when_full()
+    assert not notifications.put("notifications/message", {})
