@@ -120,6 +120,7 @@ def test_a_client_that_comes_back_reads_what_it_had_stored_and_left_running(home
         assert "line 1:" in read(reader, id)
         if said:
             asked = reader.begin("tools/call", {"name": "get_tool_output", "arguments": {"id": said.split()[3], "mode": "wait"}})
+            assert read(reader, said.split()[3]).startswith("Tool not ready.")
             done.touch()
             assert reader.answer(asked)["result"]["content"][0]["text"] == "yes"
 

@@ -145,7 +145,7 @@ class SessionGroup:
         in_background: set[str] = set()
         oldest = handles.first_of(events.now_ms() - _OLD_JOB_MS)
         listed = chain(list_shelves(self._store, self.name), list_shelves(self._store, self.name + JOBS, after=oldest))
-        wanted = {label.session: label for label in filter(self._shares, listed)}
+        wanted = {label.session: label for label in listed if self._shares(label, or_is_over=True)}
         self._job_lines = {session: lines for session, lines in list(self._job_lines.items()) if session in wanted}
         for _, label in sorted(wanted.items(), reverse=True):
             with suppress(HandleError, StoreError):
@@ -238,10 +238,8 @@ class SessionGroup:
         return False
 
     def _readable_sessions(self, session: str | None = None, file: str = "") -> Iterator[tuple[Shelf, bool]]:
-        """The sessions that have ended, or whose client has, and those that this one is shared with.
-
-        With a `file`, begins with the part of the job with this id, and skips the parts of other jobs: there may be many.
-        """
+        """The sessions that have ended, or whose client has, and those that this one is shared with. With a `file`, begins with
+        the part of the job with this id, and skips the parts of other jobs: there may be many."""
         if session is None and file:
             yield from self._open(filter(self._may_read, self._find_label(file)))
         labels = self._iterate_labels(with_parts=not file) if session is None else self._find_label(session)
@@ -249,10 +247,11 @@ class SessionGroup:
         yield from self._open(filter(self._may_read, newest_first))
 
     def _may_read(self, label: ShelfLabel) -> bool:
-        return not label.live or self._shares(label) or is_over(conversation_in(label.name))
+        return not label.live or self._shares(label, or_is_over=True)
 
-    def _shares(self, label: ShelfLabel) -> bool:
-        return self.is_shared and self._conversation in ("", conversation_in(label.name))
+    def _shares(self, label: ShelfLabel, *, or_is_over: bool = False) -> bool:
+        conversation = conversation_in(label.name)
+        return (self.is_shared and self._conversation in ("", conversation)) or (or_is_over and is_over(conversation))
 
     def _open(self, labels: Iterable[ShelfLabel]) -> Iterator[tuple[Shelf, bool]]:
         """Open shelves for reading, and say whether they are live. Skips sessions that have just been removed."""
