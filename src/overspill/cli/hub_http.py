@@ -105,7 +105,8 @@ class TokenHolders:
         try:
             self._stamps = await anyio.to_thread.run_sync(self._known.stamps)
         except (OSError, OverspillError) as problem:
-            self._stamps, self._problem = {}, str(problem)
+            self._stamps = {}
+            self._problem = str(problem)
             if self._problem != before:
                 inform(f"no token is let in: {problem}")
         for principal, holder in list(self._open.items()):
