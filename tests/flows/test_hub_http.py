@@ -28,6 +28,7 @@ from waiting import until, wait_until
 from wire import OVERSPILL, PATIENCE, every
 
 import overspill
+from overspill.mcp.host_configs.hub_clients import HubClient, HubClients
 
 LARGE = {"count": 5000}
 UNIT = ".config/systemd/user/overspill-hub.service"
@@ -321,6 +322,16 @@ def test_nobody_is_let_in_while_others_can_open_the_folder_of_tokens(home: HttpH
         assert ping(url, **headers) == 401
         folder.chmod(0o700)
         wait_until(lambda: ping(url, **headers), lambda code: code != 401)
+
+
+def test_a_file_that_disappears_or_is_no_tokens_locks_nobody_out(tmp_path: Path):
+    folder = tmp_path / "clients"
+    known, digest = HubClients(folder), "a" * 32
+    known.write(digest, HubClient("mcp.json", "/", "/bin", "{}"))
+    (folder / f"{'b' * 32}.json").symlink_to(tmp_path / "gone")
+    (folder / "é.json").touch()
+    assert digest in known.stamps()
+    assert "".join(known.stamps()).isascii()
 
 
 @pytest.mark.slow

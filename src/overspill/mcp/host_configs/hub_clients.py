@@ -25,6 +25,7 @@ from overspill.text.lenient_json import ready
 from overspill.text.regex import regex
 
 _KIND = ".json"
+_NAME = regex(r"([0-9a-f]{32})\.json")
 _TOKEN = regex(r"Bearer (overspill_[A-Za-z0-9_-]{43})")
 
 
@@ -83,10 +84,15 @@ class HubClients:
                 raise SettingsError(
                     f"{self._folder} is not a folder that only you can open. Run `chmod 700` on it, or remove it."
                 )
-            files = [(each.name, each.stat()) for each in os.scandir(self._folder) if each.name.endswith(_KIND)]
-        except FileNotFoundError:  # the folder, or a file that was removed at this moment
+            files = [(name[1], each) for each in os.scandir(self._folder) if (name := _NAME.fullmatch(each.name))]
+        except FileNotFoundError:
             return {}
-        return {name.removesuffix(_KIND): (status.st_ino, status.st_mtime_ns) for name, status in files if name[0] != "."}
+        stamps: dict[str, tuple[int, int]] = {}
+        for digest, file in files:
+            with suppress(FileNotFoundError):  # it was removed at this moment
+                status = file.stat(follow_symlinks=False)
+                stamps[digest] = status.st_ino, status.st_mtime_ns
+        return stamps
 
     def read(self, digest: str) -> HubClient | None:
         """Return the client whose token has this digest; None if there is none. Raises SettingsError if it cannot be read."""
