@@ -166,7 +166,7 @@ def test_only_a_known_token_is_let_in_and_no_other_site(home: HttpHome):
 @pytest.mark.promise("nobody-elses")
 def test_two_tokens_with_the_same_server_do_not_meet(home: HttpHome, tmp_path: Path):
     (tmp_path / "server.py").write_text(ENVIRON)
-    same = {"command": sys.executable, "args": ["server.py"], "cwd": str(tmp_path)}
+    same = {"command": sys.executable, "args": ["server.py"], "cwd": str(tmp_path), "share": True, "idleMinutes": 9}
     one = home.write(e={**same, "env": {"WHOSE": "one"}}, lines=entry())
     other = home.write(".codeium/windsurf/mcp_config.json", e={**same, "env": {"WHOSE": "other"}}, lines=entry())
     home.wrap()

@@ -354,9 +354,14 @@ async def test_over_http_only_clients_with_the_same_token_share_a_server(tmp_pat
         proxy.end()
 
 
-def test_wrap_keeps_what_an_entry_says_about_sharing():
-    for value, words in (("true", ["--share"]), ("false", [])):
-        entry = jsonc.scan(f'{{"command": "uvx", "args": ["x"], "share": {value}}}', "it")
+def test_wrap_keeps_what_an_entry_says_about_sharing_and_idleness():
+    for said, words in (
+        ('"share": true', ["--share"]),
+        ('"share": false', []),
+        ('"idleMinutes": 2.5', ["--idle-minutes", "2.5"]),
+        ('"idleMinutes": true', []),
+    ):
+        entry = jsonc.scan(f'{{"command": "uvx", "args": ["x"], {said}}}', "it")
         wrapped = edit_entry(entry, wrap_entry("x", entry, ["overspill"]))
         assert json.loads(wrapped)["args"] == ["proxy", "--name", "x", *words, "--", "uvx", "x"]
         found = recognize("x", jsonc.scan(wrapped, "it"))

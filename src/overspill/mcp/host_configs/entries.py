@@ -23,7 +23,7 @@ TYPE_VARIABLE = "OVERSPILL_TYPE"
 """The original spelling of the type, if it was not `http`. Only `unwrap` reads it."""
 SERVERS_VARIABLE = "OVERSPILL_SERVERS"
 """The entries that one entry for all servers holds."""
-_OPTIONS_WITH_VALUE = {"--name", "--group", "--config-env", "--url", "--url-env", "--header-env"}
+_OPTIONS_WITH_VALUE = {"--name", "--group", "--config-env", "--url", "--url-env", "--header-env", "--idle-minutes"}
 ALREADY_WRAPPED = "it already runs through Overspill"
 OWN_SERVER = "it is Overspill itself"
 _COMMAND_KEYS = {"args", "command", "env"}
@@ -119,6 +119,7 @@ def wrap_entry(name: str, entry: Node, launch: Sequence[str], group: str = "") -
     program, *words = launch
     words += ["proxy", "--name", name, *(["--group", group] if group and not entry.get("cwd") else [])]
     words += ["--share"] if (share := entry.get("share")) and share.value is True else []
+    words += ["--idle-minutes", idle.raw] if (idle := entry.get("idleMinutes")) and type(idle.value) in (int, float) else []
     if entry.get("url"):
         return _wrap_url(entry, program, words)
     command, args = entry.get("command"), entry.get("args")

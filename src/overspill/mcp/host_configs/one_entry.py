@@ -25,7 +25,7 @@ from overspill.text.jsonc import Node
 
 NAME, VARIABLE = "servers", entries.SERVERS_VARIABLE
 _ARGUMENTS = ["proxy", "--config-env", VARIABLE]
-_KEYS = {"type", "command", "args", "env", "cwd"}
+_KEYS = {"type", "command", "args", "env", "cwd", "idleMinutes", "share"}
 _MAX_BYTES = 120_000  # Linux starts no program with a variable of 131,072 bytes
 
 
