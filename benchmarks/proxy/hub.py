@@ -1,6 +1,6 @@
 """What a hub saves and costs, beside proxies that work alone, in the same run.
 
-memory    the PSS of 5 conversations with 10 servers each: fronts and hub, beside as many proxies of which each works alone
+memory    the PSS of 5 conversations with 10 servers each, by the entries of wrap and of wrap --one, beside proxies that work alone
 shared    5 conversations with the same 10 servers: processes of servers and their PSS, shared and with a server for each
 start     until a client has its tools: with a warm hub, with a cold one, alone, and from the server directly
 calls     what a small call takes through a front and the hub, beside a proxy that works alone
@@ -15,17 +15,20 @@ many      2,000 conversations opened and closed: memory and descriptors of the h
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import re
 import signal
 import statistics
+import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from subprocess import PIPE
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
@@ -52,17 +55,45 @@ def start(home: HubHome, *, hub: bool = True, own_parent: bool = False) -> HubFr
 
 
 def measure_memory() -> None:
-    with hub_home() as home, ExitStack() as opened:
-        for _ in range(50):
-            opened.enter_context(start(home))
-        status = home.status()
-        assert status is not None
-        fronts = [pss(front["pid"]) for front in status["fronts"]]
-        hub = pss(status["pid"])
+    """Opens conversations in processes of their own, because a hub tells them apart by the process that starts their fronts."""
+    for way in ("group", "one"):
+        with hub_home() as home, ExitStack() as opened:
+            for _ in range(5):
+                command = [sys.executable, __file__, "converse", "--way", way]
+                client = opened.enter_context(subprocess.Popen(command, env=home.env, stdin=PIPE, stdout=PIPE))
+                assert client.stdin
+                assert client.stdout
+                opened.callback(client.stdin.close)
+                assert client.stdout.readline() == b"ready\n"
+            status = home.status()
+            assert status is not None
+            fronts = [pss(front["pid"]) for front in status["fronts"]]
+            groups, hub = len({front["conversation"] for front in status["fronts"]}), pss(status["pid"])
+        print(f"{groups} conversations, {way}: {len(fronts)} fronts, {statistics.median(fronts):.1f} MB each (median),", end=" ")
+        print(f"hub {hub:.0f} MB, together {sum(fronts) + hub:.0f} MB")
     with hub_home() as home, ExitStack() as opened:
         alone = [pss(opened.enter_context(start(home, hub=False)).process.pid) for _ in range(5)]
-    print(f"50 fronts: {statistics.median(fronts):.1f} MB each (median), hub {hub:.0f} MB, together {sum(fronts) + hub:.0f} MB")
-    print(f"a proxy alone: {statistics.median(alone):.0f} MB, so 50 of them {50 * statistics.median(alone):,.0f} MB")
+    print(f"a proxy alone: {statistics.median(alone):.0f} MB, so 55 of them {55 * statistics.median(alone):,.0f} MB")
+
+
+def converse(way: str) -> None:
+    """Be a client with the entries that wrap writes for ten servers, until the end of standard input."""
+    servers = {f"server{number}": every("legacy", f"server{number}") for number in range(10)}
+    entries = [["proxy", "--name", name, "--group", "cursor", "--", *command] for name, command in servers.items()]
+    env = {**os.environ, "OVERSPILL_HUB": "on"}
+    if way == "one":
+        listed = {name: {"command": command[0], "args": command[1:]} for name, command in servers.items()}
+        env["SERVERS"] = json.dumps({"mcpServers": listed})
+        entries = [["proxy", "--config-env", "SERVERS"]]
+    else:
+        entries += [["serve", "cursor"]]
+    with ExitStack() as opened:
+        for words in entries:
+            front = opened.enter_context(HubFront([OVERSPILL, *words], env))
+            front.hello()
+            front.result("tools/list")
+        print("ready", flush=True)
+        sys.stdin.read()
 
 
 def measure_shared() -> None:
@@ -214,12 +245,15 @@ def main() -> None:
     parser.add_argument("what", nargs="*", default=["memory", "start", "calls", "together", "kills"])
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--conversations", type=int, default=2000)
+    parser.add_argument("--way", help=argparse.SUPPRESS)  # of `converse`, which the part `memory` starts
     given = parser.parse_args()
     for what in given.what:
         if what == "kills":
             measure_kills(given.kills)
         elif what == "many":
             measure_many(given.conversations)
+        elif what == "converse":
+            converse(given.way)
         elif what == "busy":
             measure_busy()
         else:
