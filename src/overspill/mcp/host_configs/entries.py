@@ -284,8 +284,7 @@ def mask(entry: str) -> str:
     parts = [part for key in ("env", "headers") if (part := node.get(key))]
     hidden = [value for part in parts for value in part.children or (part,) if value.raw != "{}"]
     url, args = node.get("url"), node.get("args")
-    if url and may_hold_secret(str(url.value)):
-        hidden.append(url)
+    hidden += [url] if url and may_hold_secret(str(url.value)) else []
     words = args.children if args else ()
     texts = ["", *(str(word.value) for word in words)]
     hidden += [word for word, (before, text) in zip(words, pairwise(texts), strict=True) if _is_secret(before, text)]
