@@ -1,6 +1,7 @@
 """What a hub saves and costs, beside proxies that work alone, in the same run.
 
-memory    the PSS of 5 conversations with 10 servers each, by the entries of wrap and of wrap --one, beside proxies that work alone
+memory    the PSS of 5 conversations with 10 servers each, by what wrap, wrap --one and wrap --hub-http
+          write, beside proxies that work alone
 shared    5 conversations with the same 10 servers: processes of servers and their PSS, shared and with a server for each
 start     until a client has its tools: with a warm hub, with a cold one, alone, and from the server directly
 calls     what a small call takes through a front and the hub, beside a proxy that works alone
@@ -71,9 +72,25 @@ def measure_memory() -> None:
             groups, hub = len({front["conversation"] for front in status["fronts"]}), pss(status["pid"])
         print(f"{groups} conversations, {way}: {len(fronts)} fronts, {statistics.median(fronts):.1f} MB each (median),", end=" ")
         print(f"hub {hub:.0f} MB, together {sum(fronts) + hub:.0f} MB")
+    measure_http_memory()
     with hub_home() as home, ExitStack() as opened:
         alone = [pss(opened.enter_context(start(home, hub=False)).process.pid) for _ in range(5)]
     print(f"a proxy alone: {statistics.median(alone):.0f} MB, so 55 of them {55 * statistics.median(alone):,.0f} MB")
+
+
+def measure_http_memory() -> None:
+    from http_hubs import http_home, read, token  # noqa: PLC0415  # its packages are not those of a client over stdio
+    from http_proxy import ByHand  # noqa: PLC0415
+
+    with http_home() as home:
+        commands = {f"server{number}": every("legacy", f"server{number}") for number in range(10)}
+        file = home.write(**{name: {"command": command, "args": args} for name, (command, *args) in commands.items()})
+        home.wrap()
+        with home.hub() as hub:
+            for _ in range(5):
+                client = ByHand(read(file)["servers"]["url"], token(file))
+                client.post({"id": 2, "method": "tools/list"})
+            print(f"5 conversations over HTTP: hub {pss(hub.pid):.0f} MB")
 
 
 def converse(way: str) -> None:
