@@ -61,7 +61,7 @@ def measure_memory() -> None:
         with hub_home() as home, ExitStack() as opened:
             for _ in range(5):
                 command = [sys.executable, __file__, "converse", "--way", way]
-                client = opened.enter_context(subprocess.Popen(command, env=home.env, stdin=PIPE, stdout=PIPE))
+                client = opened.enter_context(subprocess.Popen(command, env=home.env, stdin=PIPE, stdout=PIPE))  # noqa: S603
                 assert client.stdin
                 assert client.stdout
                 opened.callback(client.stdin.close)
