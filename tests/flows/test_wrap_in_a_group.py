@@ -143,6 +143,27 @@ def test_what_an_earlier_wrap_wrote_is_converted_and_unwrapped_as_before(tmp_pat
         assert file.read_text() == text, client
 
 
+@pytest.mark.parametrize("way", [(), ("--each",)])
+def test_unwrapping_takes_no_copy_in_which_a_server_was_wrapped_already(way: tuple[str, ...], tmp_path: Path):
+    file = write(tmp_path, a=entry(), b=entry())
+    overspill(tmp_path, "wrap", "cursor", "--server", "a", *way)
+    overspill(tmp_path, "wrap", "cursor", *way)
+    overspill(tmp_path, "unwrap", "cursor")
+    assert json.loads(file.read_text())["mcpServers"] == {"a": entry(), "b": entry()}
+
+
+def test_it_is_not_added_for_servers_that_join_no_group(tmp_path: Path):
+    own = {**entry(), "cwd": str(tmp_path)}
+    file = write(tmp_path, a=own)
+    said = overspill(tmp_path, "wrap", "cursor").stdout
+    assert list(json.loads(file.read_text())["mcpServers"]) == ["a"]
+    assert "The server overspill" not in said
+    for copy in file.parent.glob("*.bak"):
+        copy.unlink()
+    overspill(tmp_path, "unwrap", "cursor")
+    assert json.loads(file.read_text())["mcpServers"] == {"a": own}
+
+
 def test_an_entry_written_by_hand_keeps_its_options_and_its_tools(tmp_path: Path):
     mine = {"command": str(PROGRAM), "args": ["proxy", "--name", "mine", "--settings", "mine.yaml", "--", *every()]}
     file = write(tmp_path, a=entry(), mine=mine)

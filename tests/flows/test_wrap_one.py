@@ -146,9 +146,10 @@ def test_a_server_that_is_new_joins_the_others_and_one_can_leave(tmp_path: Path)
     assert read(file) == {"a": entry(), "b": entry(), "c": entry(cwd=str(tmp_path))}
 
 
-def test_unwrapping_takes_no_copy_of_a_file_that_was_wrapped_before(tmp_path: Path):
+@pytest.mark.parametrize("way", ["--one", "--each"])
+def test_unwrapping_takes_no_copy_of_a_file_that_was_wrapped_before(way: str, tmp_path: Path):
     file = write(tmp_path, servers(a=entry(), b=entry()))
-    overspill(tmp_path, "wrap", "cursor", "--one", "--server", "a")
+    overspill(tmp_path, "wrap", "cursor", way, "--server", "a")
     overspill(tmp_path, "wrap", "cursor", "--one")
     overspill(tmp_path, "unwrap", "cursor")
     assert read(file) == {"a": entry(), "b": entry()}

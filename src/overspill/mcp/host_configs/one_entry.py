@@ -112,7 +112,8 @@ def unwrap(
     made = replace(made, outcomes=tuple(outcomes), one="" if rest else NAME, tokens=tokens)
     for old in () if only else earlier:
         with suppress(SettingsError):
-            is_whole = _find_held(old, name, dialect, lambda _: None) is None  # a copy may be of a file that was wrapped before
+            found = rewriting.list_servers(old, name, dialect)  # a copy may be of a file that was wrapped before
+            is_whole = not any(entries.recognize(each.name, each.entry) or HubAddress.find(each.entry) for each in found)
             if is_whole and wrap(old, name, held.way, held.names, dialect).text == text:
                 return replace(made, text=old)  # the order and the comments between entries might differ
     return made

@@ -233,12 +233,10 @@ def _wrap(file: ConfigFile, launch: Sequence[str], only: Sequence[str], group: s
     def change(server: ConfiguredServer) -> EntryChange:
         return file.wrap(server, launch, group, is_named=server.name in only, regroups=not why)
 
-    changed = ""
+    changed, chosen = "", select_servers(file.servers, file.name, only)
     if not group and not why and not keeps_reader:
         changed = file.remove_reader(only)
-    elif (
-        group and not reader and any(not isinstance(change(each), str) for each in select_servers(file.servers, file.name, only))
-    ):
+    elif group and not reader and any(not isinstance(change(each), str) and not each.entry.get("cwd") for each in chosen):
         file.add_reader(group, launch)
         changed = group
     return replace(file.rewrite(only, "wrapped", change), group=changed, is_grouped=bool(group), ungrouped=why)
@@ -282,7 +280,8 @@ def unwrap(
 
 def makes(text: str, again: Rewriting) -> bool:
     """Whether wrapping an earlier text makes this one. If that was wrapped itself, to return to it would be no undoing."""
-    return again.text == text and {outcome.change for outcome in again.outcomes} - {"none"} == {"wrapped"}
+    is_whole = not any(outcome.change == "regrouped" or outcome.reason == ALREADY_WRAPPED for outcome in again.outcomes)
+    return again.text == text and is_whole and any(outcome.change == "wrapped" for outcome in again.outcomes)
 
 
 def diff_entry(outcome: RewriteOutcome) -> list[str]:
