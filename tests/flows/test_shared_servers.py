@@ -278,6 +278,21 @@ def test_what_a_server_said_about_one_client_does_not_reach_another_when_it_ends
     assert "tuesday was secret" in Path(home.place.log).read_text()
 
 
+def test_what_a_server_said_before_others_joined_does_not_reach_them_when_it_ends(home: HubHome, opened: ExitStack):
+    server = ["sh", "-c", 'echo "tuesday was secret" >&2; exec "$@"', "sh", *every("modern")]
+    one, other = [opened.enter_context(home.front(server=server, modern=True)) for _ in range(2)]
+    one.hello()
+    shared = pid(one)
+    wait_until(lambda: b"tuesday" in one.errors)
+    other.hello()
+    assert pid(other) == shared
+    waiting = other.begin("tools/call", {"name": "wait", "arguments": {"until": "never"}})
+    other.call("pid")
+    os.kill(shared, signal.SIGKILL)
+    assert "was ended by signal 9" in json.dumps(other.answer(waiting))
+    assert "tuesday" not in json.dumps(other.received)
+
+
 def test_a_front_that_is_killed_disturbs_no_other(home: HubHome, opened: ExitStack, tmp_path: Path):
     one, other = pair(home, opened)
     begun = tmp_path / "begun"

@@ -59,7 +59,7 @@ class ServerProcess:
         assert self._process.stderr is not None
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             async for chunk in self._process.stderr:
-                self._stderr_tail = b"" if self.is_shared else (self._stderr_tail + chunk)[-2048:]
+                self._stderr_tail = (self._stderr_tail + chunk)[-2048:]
                 Context().run(_show, chunk) if self.is_shared else _show(chunk)  # an empty context belongs to no front of a hub
         self._stderr_ended.set()
 
@@ -84,7 +84,7 @@ class ServerProcess:
             if code >= 0
             else f"was ended by signal {-code}"
         )
-        last_lines = self._stderr_tail.decode(errors="replace").strip().splitlines()
+        last_lines = [] if self.is_shared else self._stderr_tail.decode(errors="replace").strip().splitlines()
         last = f" Its last line on standard error: {quote_line(last_lines[-1])}" if last_lines else ""
         return f"The server {self._name} {how}.{last}{self.remark}"
 
