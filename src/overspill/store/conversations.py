@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 from binascii import crc32
+from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
-_LAUNCHERS = frozenset({"bash", "dash", "disclaimer", "sh", "uv", "uvx", "zsh"})
+_SHELLS = {"ash", "bash", "busybox", "csh", "dash", "fish", "ksh", "mksh", "nu", "sh", "tcsh", "zsh"}
+_LAUNCHERS = frozenset({*_SHELLS, "disclaimer", "uv", "uvx"})
 """Programs that clients start others with. They stay the parent, one for each entry, so who started them is the client."""
 _MAX_LAUNCHERS = 8
 
@@ -17,7 +19,8 @@ _MAX_LAUNCHERS = 8
 class _Process(NamedTuple):
     parent: int
     start: str
-    name: str
+    names: set[str]
+    """Its own and, for a script, that of the program that runs it."""
 
 
 def conversation_of(pid: int) -> str:
@@ -27,7 +30,7 @@ def conversation_of(pid: int) -> str:
         for _ in range(_MAX_LAUNCHERS):
             pid = _read_process(pid).parent
             client = _read_process(pid)
-            if client.name not in _LAUNCHERS:
+            if not client.names & _LAUNCHERS:
                 # Orphans are children of process 1. Only in a container is it a client, of the same user.
                 is_client = pid > 1 or os.stat("/proc/1").st_uid == os.getuid()
                 return f"{_find_machine()}-{pid}-{client.start}" if is_client else ""
@@ -75,11 +78,17 @@ def _read_process(pid: int) -> _Process:
     """Raises ProcessLookupError if there is no such process, or OSError, ValueError or IndexError if nothing can be found out."""
     if sys.platform != "linux":
         command = ["/bin/ps", "-o", "ppid=,lstart=,comm=", "-p", str(pid)]
-        said = subprocess.run(command, capture_output=True, text=True, check=False).stdout  # noqa: S603  # our own words
+        said = subprocess.run(  # noqa: S603  # our own words
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={"LC_ALL": "C", "TZ": "UTC"},  # or else its start would change with the time zone
+        ).stdout
         if not said:
             raise ProcessLookupError
         parent, *start, path = said.split(None, 6)
-        return _Process(int(parent), "".join(filter(str.isdecimal, "".join(start))), os.path.basename(path.strip()))
+        return _Process(int(parent), "".join(filter(str.isdecimal, "".join(start))), {os.path.basename(path.strip())})
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             said = file.read().decode(errors="replace")
@@ -87,4 +96,7 @@ def _read_process(pid: int) -> _Process:
         raise ProcessLookupError from None
     before, _, after = said.rpartition(")")  # the name may contain any characters
     fields = after.split()
-    return _Process(int(fields[1]), fields[19], before.partition("(")[2])
+    names = {before.partition("(")[2]}
+    with suppress(OSError):
+        names.add(os.path.basename(os.readlink(f"/proc/{pid}/exe")).removesuffix(" (deleted)"))
+    return _Process(int(fields[1]), fields[19], names)

@@ -23,11 +23,31 @@ def test_it_is_the_process_that_started_it_and_over_when_that_has_ended():
 
 
 def test_programs_that_only_start_others_are_not_clients(tmp_path: Path):
-    """A shell that stays, and `uv`, which is the parent of what it runs."""
-    shutil.copy("/bin/sh", tmp_path / "uv")
-    for launcher in ("sh", str(tmp_path / "uv")):
+    """Shells that stay, and `uv`, which is the parent of what it runs."""
+    for name in ("uv", "fish"):
+        shutil.copy("/bin/sh", tmp_path / name)
+    for launcher in ("sh", str(tmp_path / "uv"), str(tmp_path / "fish")):
         done = subprocess.run([launcher, "-c", f'"{sys.executable}" -c "{TELL}"; :'], capture_output=True, text=True, timeout=60)
         assert client_of(done.stdout.strip()) == os.getpid(), done.stderr
+
+
+def test_a_script_that_starts_overspill_is_no_client(tmp_path: Path):
+    script = tmp_path / "start-overspill"
+    script.write_text(f'#!/bin/sh\n"{sys.executable}" -c "{TELL}"\n:\n')
+    script.chmod(0o700)
+    done = subprocess.run([str(script)], capture_output=True, text=True, timeout=60)
+    assert client_of(done.stdout.strip()) == os.getpid(), done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/bin/ps"), reason="there is no ps")
+def test_where_ps_says_when_a_client_started_the_time_zone_does_not_matter():
+    elsewhere = f"import sys; sys.platform = 'darwin'; {TELL}"
+    said = [
+        subprocess.run([sys.executable, "-c", elsewhere], env={**os.environ, "TZ": zone}, capture_output=True, text=True).stdout
+        for zone in ("UTC", "Asia/Tokyo")
+    ]
+    assert client_of(said[0].strip()) == os.getpid()
+    assert said[0] == said[1]
 
 
 def test_a_later_process_with_the_same_number_is_another():
