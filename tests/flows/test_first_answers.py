@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hubs import HubFront, HubHome, hub_home
 from waiting import wait_until
+from wire import Wire
 
 LISTS = str(Path(__file__).parents[1] / "servers" / "lists.py")
 WAITING_IMPORT = """
@@ -201,3 +202,37 @@ def test_the_entry_with_the_retrieval_tools_has_them_at_once(slow: SlowHome):
         found.hello()
         assert found.names() == before
         slow.release()
+
+
+def greet(client: Wire, id: str) -> None:
+    """Send the first request under an id of our own, written as JSON."""
+    about = {"protocolVersion": client.version, "capabilities": client.capabilities, "clientInfo": client.info}
+    client.write(f'{{"jsonrpc":"2.0","id":{id},"method":"initialize","params":{json.dumps(about)}}}\n'.encode())
+    assert client.answer(json.loads(id))["result"]["serverInfo"]["name"] == "lists"
+    client.notify("notifications/initialized")
+
+
+def test_an_id_that_is_long_when_it_is_written_ends_no_hub(slow: SlowHome):
+    slow.ask()
+    slow.hold()
+    with slow.client() as client:
+        greet(client, rf'"\ud800{"é" * 20_000}"')  # written with six bytes for each, because the first is none in UTF-8
+        hub = slow.home.pid()
+        slow.release()
+        client.send({"id": "x" * 70_000, "method": "tools/list"})
+        assert client.answer("x" * 70_000)["result"]["tools"]
+        assert slow.home.pid() == hub
+
+
+def test_a_client_that_gives_all_requests_the_same_id_gets_all_answers(slow: SlowHome):
+    with slow.client() as client:
+        client.hello()
+        client.hang_up()
+        wait_until(lambda: slow.files)
+    slow.hold()
+    with slow.client() as client:
+        greet(client, "1")
+        slow.release()
+        client.send({"id": 1, "method": "tools/list"})
+        found = client.wait(lambda each: each.get("id") == 1 and "serverInfo" not in each.get("result", {}))
+        assert found["result"]["tools"]

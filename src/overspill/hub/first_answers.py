@@ -34,7 +34,8 @@ _LISTS = {
 }
 _METHODS = ("initialize", "server/discover", *_LISTS)
 _MAX_PARAMS = 10_000
-_MAX_LINE_BYTES = 100_000  # of a line that can be answered here
+_MAX_REPLAYED_BYTES = 100_000  # of the lines of one client that can be answered here
+_MAX_KEPT = 64  # answers in a file
 
 Asked = tuple[str, str, str]
 """A method, its parameters, and those of the client's `initialize`, as JSON."""
@@ -52,29 +53,30 @@ class FirstAnswers:
         """The answers in the file, which is as old as `_t`."""
         self._t = 0.0
         self._found: dict[Asked, dict[str, Any]] = {}
-        """What this hub has answered by itself, each question for the first time."""
-        self._given: set[bytes] = set()
-        """The ids of the requests that this hub has answered from the file."""
+        """What this hub has answered by itself to the first question of each method."""
+        self._given: set[tuple[bytes, Asked]] = set()
+        """The requests that this hub has answered from the file, by their ids."""
         self._client = ""
         self._replays, self._rest = bytearray(), bytearray()
         self._scope, self._ended = anyio.CancelScope(), anyio.Event()
 
     def load(self) -> bool:
         """Read the file. Returns whether there are answers."""
-        with suppress(OSError, ValueError, TypeError, KeyError, *UNREADABLE):
+        with suppress(OSError, ValueError, TypeError, KeyError, OverflowError, *UNREADABLE):
             self._file = own_files.find_file(self._folder, "first-", self._environ, *self._parts)
             found = loads(own_files.read(self._file))
             if found["format"] == _FORMAT:
-                self._t = float(found["t"])
+                self._t = int(found["t"])
                 self._kept = {(str(method), str(params), str(client)): dict(r) for method, params, client, r in found["answers"]}
         return bool(self._kept)
 
     def save(self) -> None:
         """Write the file, if there is something new for it."""
         if self._file is not None and not self._found.items() <= self._kept.items():
-            answers = [(*asked, result) for asked, result in {**self._kept, **self._found}.items()]
+            answers = {asked: result for asked, result in self._kept.items() if asked not in self._found} | self._found
+            rows = [(*asked, result) for asked, result in answers.items()][-_MAX_KEPT:]
             with suppress(ValueError, TypeError):
-                own_files.write(self._file, dumps({"format": _FORMAT, "t": time.time(), "answers": answers}))
+                own_files.write(self._file, dumps({"format": _FORMAT, "t": time.time(), "answers": rows}))
 
     def find_asked(self, message: Mapping[str, Any]) -> Asked | None:
         """Return what this message asks, if it is a request whose answer is worth keeping."""
@@ -88,12 +90,13 @@ class FirstAnswers:
     async def give(self, link: FrontLink) -> None:
         """Answer the client's lines in order, until one has no known answer or `end` is called."""
         try:
-            with self._scope, suppress(ValueError):  # a frame over the limit is reported by whoever reads it next
+            with self._scope, suppress(OSError, ValueError):  # whoever reads next reports a frame over the limit
                 while not self._rest and (frame := await link.receive()) is not None:
                     kind, payload = frame
                     self._rest += payload if kind == frames.DATA else b""
                     while (end := self._rest.find(b"\n") + 1) and self._answer(link, bytes(self._rest[:end])):
                         del self._rest[:end]
+                        await link.write(b"")  # a client that does not read gets no more
                     if kind != frames.DATA:
                         link.put_back(frames.pack(*frame))
                         return
@@ -109,7 +112,7 @@ class FirstAnswers:
     def _answer(self, link: FrontLink, line: bytes) -> bool:
         """Answer a line, or take it if it needs no answer. Returns False for a line that must wait for the hub."""
         try:
-            found = loads(line) if len(line) <= _MAX_LINE_BYTES else None
+            found = loads(line) if len(self._replays) + len(line) <= _MAX_REPLAYED_BYTES else None
         except (ValueError, *UNREADABLE):
             found = None
         if not isinstance(found, dict):
@@ -125,8 +128,8 @@ class FirstAnswers:
             id = dumps(message["id"])
             link.post(frames.TAKEN, bytes([frames.IS_REQUEST | (frames.IS_STATE if asked[0] == "initialize" else 0)]) + id)
             answer = b'{"jsonrpc":"2.0","id":%s,"result":%s}\n' % (id, dumps(self._age(result)))
-            link.post(frames.ANSWER, len(id).to_bytes(2, "big") + id + answer)
-            self._given.add(id)
+            link.post_frames(frames.pack_answer(id, answer))
+            self._given.add((id, asked))
         self._replays += frames.pack(frames.REPLAY, line)
         return True
 
@@ -138,10 +141,13 @@ class FirstAnswers:
 
     def note(self, asked: Asked, id: bytes, result: dict[str, Any]) -> bytes:
         """Keep an answer of the hub. Returns the line that tells the client if it was given another list than this one."""
-        if "nextCursor" not in result and '"cursor":' not in asked[1]:  # the next hub may have other pages
-            self._found.setdefault(asked, result)
+        is_first = all(each[0] != asked[0] for each in self._found)
+        if is_first and "nextCursor" not in result and '"cursor":' not in asked[1]:  # the next hub may have other pages
+            self._found[asked] = result
         key = _LISTS.get(asked[0], "")
-        if not key or not self._client or id not in self._given or self._kept[asked].get(key) == result.get(key):
+        is_given = (id, asked) in self._given
+        self._given.discard((id, asked))
+        if not key or not self._client or not is_given or self._kept[asked].get(key) == result.get(key):
             return b""
         return b'{"jsonrpc":"2.0","method":"notifications/%s/list_changed"}\n' % asked[0].split("/")[0].encode()
 

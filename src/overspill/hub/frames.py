@@ -44,6 +44,16 @@ def unpack(data: bytearray, limit: int) -> tuple[bytes, bytes] | None:
     return frame
 
 
+def pack_answer(id: bytes, line: bytes) -> bytes:
+    """Write the line that answers the request with this id, which may be as long as a line."""
+    return pack(ANSWER, len(id).to_bytes(4, "big") + id + line)
+
+
+def unpack_answer(payload: bytes) -> tuple[bytes, bytes]:
+    size = 4 + int.from_bytes(payload[:4], "big")
+    return payload[4:size], payload[size:]
+
+
 def pack_hello(words: list[str], folder: str, environ: list[str], version: str) -> bytes:
     """Write the payload of a hello, separated by zero bytes, which neither arguments nor variables can contain."""
     parts = [version, folder, str(len(words)), *words, *environ]

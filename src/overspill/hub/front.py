@@ -200,9 +200,9 @@ class Front:
             if kind == frames.LINES:
                 self._to_client += payload
             elif kind == frames.ANSWER:
-                size = int.from_bytes(payload[:2], "big")
-                self._requests.pop(payload[2 : 2 + size], None)
-                self._to_client += payload[2 + size :]
+                id, line = frames.unpack_answer(payload)
+                self._requests.pop(id, None)
+                self._to_client += line
             elif kind == frames.TAKEN:
                 self._note_taken(payload)
             elif kind == frames.ERRORS and len(self._errors) < _MAX_WAITING_BYTES:  # drops what the client does not read

@@ -87,4 +87,4 @@ class FrontLines:
             heard.set()
             return frames.pack(frames.LINES, change) if change else b""
         self.requests.discard(id)
-        return frames.pack(frames.ANSWER, len(id).to_bytes(2, "big") + id + line)
+        return frames.pack_answer(id, line)

@@ -141,6 +141,8 @@ class Hub:
                 await self._let_in(link, pid, frame[1], has_same_rights=rights == self._rights)
         except (OSError, ValueError):
             pass  # the front is gone, or sends what is no frame
+        except Exception as problem:  # one front's failure must not affect another
+            os.write(2, f"overspill: a front failed: {type(problem).__name__}\n".encode())
         finally:
             link.close()
 
