@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -251,6 +253,31 @@ def test_nobody_is_let_in_while_others_can_open_the_folder_of_tokens(home: HttpH
         assert ping(url, **headers) == 401
         folder.chmod(0o700)
         wait_until(lambda: ping(url, **headers), lambda code: code != 401)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux changes the limits of another process")
+@pytest.mark.slow
+def test_a_hub_without_free_descriptors_ends_nothing(home: HttpHome):
+    file = home.write(lines=entry())
+    home.wrap()
+    url = read(file)["servers"]["url"]
+    with home.hub() as hub, httpx2.Client(timeout=PATIENCE) as http:
+        client = ByHand(url, token(file))
+        server = client.text("pid")
+        headers = {"Authorization": f"Bearer {token(file)}", "Accept": "application/json, text/event-stream"}
+        calls = {"jsonrpc": "2.0", "id": 1, "method": "ping"}, {**headers, "mcp-session-id": client.session}
+
+        def ping_connected() -> int:
+            return http.post(url, json=calls[0], headers=calls[1]).status_code
+
+        ping_connected()
+        _, most = resource.prlimit(hub.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(hub.pid, resource.RLIMIT_NOFILE, (3, most))
+        later = time.monotonic() + 1.5  # longer than between two looks at the tokens
+        while time.monotonic() < later:
+            assert ping_connected() == 200
+        resource.prlimit(hub.pid, resource.RLIMIT_NOFILE, (most, most))
+        assert client.text("pid") == server
 
 
 def test_a_file_that_disappears_or_is_no_tokens_locks_nobody_out(tmp_path: Path):

@@ -27,7 +27,7 @@ from overspill.mcp.host_configs.hub_clients import HubClient
 from overspill.mcp.proxy.http import ListenOptions, serve_http
 from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.served_clients import ServedClients, open_clients
-from overspill.web.server import open_listener
+from overspill.web.server import USED_UP, open_listener
 
 _HOST = "127.0.0.1"
 _ADVICE = " If another program has this port, install the hub with another --port, and run overspill wrap --hub-http again."
@@ -105,6 +105,8 @@ class TokenHolders:
         try:
             self._stamps = await anyio.to_thread.run_sync(self._known.stamps)
         except (OSError, OverspillError) as problem:
+            if isinstance(problem, OSError) and problem.errno in USED_UP:
+                return  # for want of a descriptor or memory, which says nothing about tokens
             self._stamps = {}
             self._problem = str(problem)
             if self._problem != before:
