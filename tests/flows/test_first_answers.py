@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hubs import HubFront, HubHome, hub_home
 from waiting import wait_until
-from wire import Wire
+from wire import META, Wire
 
 LISTS = str(Path(__file__).parents[1] / "servers" / "lists.py")
 WAITING_IMPORT = """
@@ -126,22 +126,25 @@ def test_a_hub_killed_after_the_first_answers_is_replaced(slow: SlowHome):
         assert client.text("old") == "called old"
 
 
-def test_a_client_is_told_once_if_it_was_given_another_list_than_there_is(slow: SlowHome):
-    with slow.client() as stays:
+@pytest.mark.parametrize("modern", [False, True])
+def test_a_client_is_told_once_if_it_was_given_another_list_than_there_is(slow: SlowHome, modern: bool):
+    with slow.client(modern=modern) as stays:
         stays.hello()
         assert "old" in stays.names()
         slow.say("new")
-        with slow.client() as later:
+        with slow.client(modern=modern) as later:
             later.hello()
             wait_until(later.names, lambda names: "new" in names)
             later.end()
         stays.end()  # keeps what it was given
     slow.hold()
-    with slow.client() as client:
+    with slow.client(modern=modern) as client:
         client.hello()
         assert "old" in client.names()
+        subscription = modern and client.begin("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
         slow.release()
-        client.told("notifications/tools/list_changed")
+        about = client.told("notifications/tools/list_changed").get("params")
+        assert about == ({"_meta": {META + "subscriptionId": subscription}} if modern else None)
         assert "new" in client.names()
         assert sum(each.get("method") == "notifications/tools/list_changed" for each in client.received) == 1
         client.end()

@@ -56,6 +56,8 @@ class FirstAnswers:
         """What this hub has answered by itself to the first question of each method."""
         self._given: set[tuple[bytes, Asked]] = set()
         """The requests that this hub has answered from the file, by their ids."""
+        self.changed: set[str] = set()
+        """Of which kinds a client of the newer protocol was given other lists than there are. It is told when it subscribes."""
         self._client = ""
         self._replays, self._rest = bytearray(), bytearray()
         self._scope, self._ended = anyio.CancelScope(), anyio.Event()
@@ -147,9 +149,13 @@ class FirstAnswers:
         key = _LISTS.get(asked[0], "")
         is_given = (id, asked) in self._given
         self._given.discard((id, asked))
-        if not key or not self._client or not is_given or self._kept[asked].get(key) == result.get(key):
+        if not key or not is_given or self._kept[asked].get(key) == result.get(key):
             return b""
-        return b'{"jsonrpc":"2.0","method":"notifications/%s/list_changed"}\n' % asked[0].split("/")[0].encode()
+        kind = asked[0].partition("/")[0]
+        if not self._client:
+            self.changed.add(kind)
+            return b""
+        return b'{"jsonrpc":"2.0","method":"notifications/%s/list_changed"}\n' % kind.encode()
 
 
 def _describe_files(words: Sequence[str], cwd: str, environ: Mapping[str, str]) -> list[tuple[str, int, int]]:

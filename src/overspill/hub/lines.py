@@ -12,8 +12,10 @@ from mcp.shared.message import SessionMessage
 from overspill.hub import frames
 from overspill.hub.first_answers import Asked, FirstAnswers
 from overspill.hub.link import FrontLink
+from overspill.mcp.client.connection import as_mapping
 from overspill.mcp.client.framing import encode
 from overspill.mcp.proxy.stdio import Line, OutgoingStream, Streams, message_streams
+from overspill.mcp.proxy.subscriptions import CHANGES
 from overspill.text.lenient_json import dumps
 
 _STATE_METHODS = (
@@ -77,7 +79,7 @@ class FrontLines:
     def _encode(self, message: mcp_types.JSONRPCMessage) -> bytes:
         line = encode(message)
         if not isinstance(message, mcp_types.JSONRPCResponse | mcp_types.JSONRPCError):
-            return frames.pack(frames.LINES, line)
+            return frames.pack(frames.LINES, line + self._catch_up(message))
         id = dumps(message.id)
         asked = self._asked.pop(id, None)
         change = self._first.note(asked, id, message.result) if asked and isinstance(message, mcp_types.JSONRPCResponse) else b""
@@ -88,3 +90,14 @@ class FrontLines:
             return frames.pack(frames.LINES, change) if change else b""
         self.requests.discard(id)
         return frames.pack_answer(id, line)
+
+    def _catch_up(self, message: mcp_types.JSONRPCRequest | mcp_types.JSONRPCNotification) -> bytes:
+        """Tell a client of the newer protocol that has just subscribed to changes what has changed since its first answers."""
+        if message.method != "notifications/subscriptions/acknowledged":
+            return b""
+        params = as_mapping(message.params)
+        accepted, about = as_mapping(params.get("notifications")), {"_meta": params.get("_meta")}
+        told = [kind for kind in sorted(self._first.changed) if accepted.get(CHANGES[kind][1])]
+        self._first.changed.difference_update(told)
+        notices = [mcp_types.JSONRPCNotification(jsonrpc="2.0", method=CHANGES[kind][0], params=about) for kind in told]
+        return b"".join(map(encode, notices))
