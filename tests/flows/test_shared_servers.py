@@ -24,6 +24,23 @@ from overspill.mcp.host_configs.entries import edit_entry, recognize, unwrap_ent
 from overspill.text import jsonc
 
 NOTES = "file:///notes.txt"
+ONE_AT_A_TIME = """
+import json, os, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    result = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "serverInfo": {"name": "e", "version": "1"}}
+    result |= {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+    if message["method"] == "tools/list":
+        result["tools"] = [{"name": name, "inputSchema": {"type": "object"}} for name in ("pid", "block")]
+    if message["method"] == "tools/call":
+        if message["params"]["name"] == "block":
+            open(message["params"]["arguments"]["until"]).close()
+        result["content"] = [{"type": "text", "text": str(os.getpid())}]
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+"""A server that reads nothing while it works on a call. Its tool `block` waits until another process opens a pipe."""
 ASKS = {"requests": [{"method": "roots/list", "params": {}}]}
 
 
@@ -249,6 +266,20 @@ def test_a_shared_server_with_sessions_logs_to_no_client(home: HubHome, opened: 
         assert not heard(front, "notifications/message")
         assert not heard(front, "notifications/x/odd")
         assert b"which does not say whom it is for" in front.errors
+
+
+def test_a_server_that_is_busy_keeps_no_new_conversation_waiting(home: HubHome, opened: ExitStack, tmp_path: Path):
+    server = [sys.executable, "-c", ONE_AT_A_TIME]
+    one, other = [opened.enter_context(home.front(server=server, modern=True)) for _ in range(2)]
+    one.hello()
+    shared = pid(one)
+    os.mkfifo(pipe := tmp_path / "pipe")
+    blocked = one.begin("tools/call", {"name": "block", "arguments": {"until": str(pipe)}})
+    other.hello()
+    assert pid(other) != shared
+    pipe.open("w").close()
+    one.answer(blocked)
+    assert pid(one) == shared
 
 
 @both_eras

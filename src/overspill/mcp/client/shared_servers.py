@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import Context, copy_context
 from functools import partial
@@ -24,6 +24,9 @@ from overspill.mcp.client.running import RunningServer
 Key: TypeAlias = tuple[Any, ...]
 """What clients must agree on to share a server. Holds secrets."""
 _END_SECONDS = 1.0
+_GREETING_SECONDS = 5.0
+"""A server that takes longer to greet another client is busy: some work on one call at a time."""
+_MAX_BUSY = 2  # servers that a client waits for before it gets another one
 _CHANNEL = "claude/channel"
 """An ability to speak unprompted to the one conversation that a server belongs to."""
 
@@ -72,7 +75,8 @@ class SharedServer:
     @asynccontextmanager
     async def connect(
         self, config: ServerConfig, client: ClientIdentity, peer: Peer, log: Log
-    ) -> AsyncGenerator[ServerConnection]:
+    ) -> AsyncGenerator[ServerConnection | None]:
+        """Connect one user. None if the server, which others use, is too busy to greet it."""
         self._logs.append(mine := (copy_context(), log))
         try:
             await self._opened.wait()
@@ -80,8 +84,7 @@ class SharedServer:
                 assert self._failure is not None
                 raise self._failure
             async with use(self.running, config, client, peer) as connection:
-                await self._greet(connection, client)
-                yield connection
+                yield connection if await self._greet(connection, client) else None
         finally:
             self._logs.remove(mine)
 
@@ -93,13 +96,15 @@ class SharedServer:
                 await self._closed.wait()
             await self._owner.cancel(_END_SECONDS)
 
-    async def _greet(self, connection: ServerConnection, client: ClientIdentity) -> None:
+    async def _greet(self, connection: ServerConnection, client: ClientIdentity) -> bool:
         """Shake hands. Each client of the protocol without sessions gets the server's own answer to it."""
         known, running = self.handshake, self.running
         assert running is not None
         if known is not None and known.is_modern:
-            await connection.discover()
-        elif known is not None:
+            with anyio.move_on_after(_GREETING_SECONDS) as greeting:
+                await connection.discover()
+            return not greeting.cancelled_caught
+        if known is not None:
             connection.handshake = known
         else:
             # A question of a server with sessions does not say whom it is for, so none is invited.
@@ -115,6 +120,7 @@ class SharedServer:
                 running.is_shared = True
                 self.handshake = connection.handshake = found
             self.settled.set()
+        return True
 
     async def _run(self, config: ServerConfig, environ: Mapping[str, str], closed: anyio.Event) -> None:
         try:
@@ -156,7 +162,25 @@ class SharedServers:
         log: Log,
     ) -> AsyncGenerator[ServerConnection]:
         """Connect to a server, which others may use if its kind and all that `find_key` names allow it."""
-        server = await self._find(find_key(owner, config, environ, client))
+        key, busy = find_key(owner, config, environ, client), list[SharedServer]()
+        while True:
+            server = await self._find(key, busy)
+            async with self._use(server, config, environ, client, peer, log) as connection:
+                if connection is not None:
+                    yield connection
+                    return
+            busy.append(server)
+
+    @asynccontextmanager
+    async def _use(
+        self,
+        server: SharedServer,
+        config: ServerConfig,
+        environ: Mapping[str, str],
+        client: ClientIdentity,
+        peer: Peer,
+        log: Log,
+    ) -> AsyncGenerator[ServerConnection | None]:
         server.users += 1
         try:
             if server.users > 1:
@@ -173,9 +197,12 @@ class SharedServers:
                     self._servers.remove(server)
                 await server.close()
 
-    async def _find(self, key: Key) -> SharedServer:
+    async def _find(self, key: Key, busy: Sequence[SharedServer]) -> SharedServer:
         """Return a server that is up, or a new one. Waits for one that is starting, which may turn out to be shared."""
-        while (found := next((each for each in self._servers if each.key == key and each.may_be_joined), None)) is not None:
+        while len(busy) < _MAX_BUSY:
+            fitting = (each for each in self._servers if each.key == key and each.may_be_joined and each not in busy)
+            if (found := next(fitting, None)) is None:
+                break
             if found.handshake is not None:
                 return found
             await found.settled.wait()
