@@ -46,8 +46,7 @@ class FirstAnswers:
 
     def __init__(self, folder: Path, words: Sequence[str], cwd: str, environ: Mapping[str, str]) -> None:
         self._folder = folder
-        self._parts = overspill.__version__, tuple(words), cwd, _describe_files(words, cwd, environ)
-        self._environ = environ
+        self._words, self._cwd, self._environ = tuple(words), cwd, environ
         self._file: Path | None = None
         self._kept: dict[Asked, dict[str, Any]] = {}
         """The answers in the file, which is as old as `_t`."""
@@ -63,9 +62,10 @@ class FirstAnswers:
         self._scope, self._ended = anyio.CancelScope(), anyio.Event()
 
     def load(self) -> bool:
-        """Read the file. Returns whether there are answers."""
+        """Read the file, in a thread: what it looks at may be on a disk that hangs. Returns whether there are answers."""
         with suppress(OSError, ValueError, TypeError, KeyError, OverflowError, *UNREADABLE):
-            self._file = own_files.find_file(self._folder, "first-", self._environ, *self._parts)
+            parts = overspill.__version__, self._words, self._cwd, _describe_files(self._words, self._cwd, self._environ)
+            self._file = own_files.find_file(self._folder, "first-", self._environ, *parts)
             found = loads(own_files.read(self._file))
             if found["format"] == _FORMAT:
                 self._t = int(found["t"])

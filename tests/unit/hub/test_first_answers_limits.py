@@ -59,6 +59,19 @@ async def test_the_oldest_of_many_answers_are_forgotten(tmp_path: Path):
     assert kept(tmp_path) == [{"number": number} for number in range(6, 70)]
 
 
+async def test_a_clients_files_are_looked_at_only_in_the_thread_that_may_wait_for_them(tmp_path: Path):
+    early, settings = FirstAnswers(tmp_path / "lists", ["proxy"], str(tmp_path), {}), tmp_path / ".overspill.json"
+    settings.write_text("{}")
+    early.load()
+    asked = early.find_asked(request(1))
+    assert asked
+    early.note(asked, b"1", LIST)
+    early.save()
+    assert FirstAnswers(tmp_path / "lists", ["proxy"], str(tmp_path), {}).load()
+    settings.write_text("{ }")
+    assert not FirstAnswers(tmp_path / "lists", ["proxy"], str(tmp_path), {}).load()
+
+
 @pytest.mark.parametrize("t", ["1e999", "-1e999", "NaN", "null", '"now"', "[]"])
 async def test_a_file_with_an_impossible_time_is_not_used(tmp_path: Path, t: str):
     learn(tmp_path, request(1))
