@@ -75,6 +75,10 @@ def _read_key(folder: Path) -> bytes:
 
 def _make_file(folder: Path, data: bytes) -> Path:
     fd, name = tempfile.mkstemp(prefix=".", dir=folder)  # only the owner can read it
-    with open(fd, "wb") as file:
-        file.write(data)
+    try:
+        with open(fd, "wb") as file:
+            file.write(data)
+    except OSError:
+        os.unlink(name)
+        raise
     return Path(name)
