@@ -75,7 +75,7 @@ class FirstAnswers:
     def save(self) -> None:
         """Write the file, if there is something new for it."""
         if self._file is not None and not self._found.items() <= self._kept.items():
-            answers = {asked: result for asked, result in self._kept.items() if asked not in self._found} | self._found
+            answers = {asked: self._age(result) for asked, result in self._kept.items() if asked not in self._found} | self._found
             rows = [(*asked, result) for asked, result in answers.items()][-_MAX_KEPT:]
             with suppress(ValueError, TypeError):
                 own_files.write(self._file, dumps({"format": _FORMAT, "t": time.time(), "answers": rows}))
