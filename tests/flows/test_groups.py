@@ -108,6 +108,17 @@ def test_two_clients_in_one_folder_do_not_see_each_others_handles(home: HubHome)
         assert "line 1:" in read(reader, id)
 
 
+def test_what_a_session_stored_that_ended_before_its_client_stays_with_that_client(home: HubHome):
+    with member(home) as first:
+        first.hello()
+        id = store_lines(first)
+    with start(home, "serve", "cursor") as mine, apart(home, "serve", "cursor") as theirs:
+        mine.hello()
+        theirs.hello()
+        assert "line 1:" in read(mine, id)
+        assert "Unknown tool ID" in read(theirs, id)
+
+
 def test_a_client_that_comes_back_reads_what_it_had_stored_and_left_running(home: HubHome):
     done, options = home.folder / "done", ("--set", "truncation.overrides.wait.asyncTimeoutSecs=0.2")
     with apart(home, "proxy", "--group", "cursor", *options, "--", *every()) as first:

@@ -18,7 +18,7 @@ from overspill.errors import HandleError, StoreError, UnknownHandle
 from overspill.record import events
 from overspill.record.events import JobChanged, OutputRetrieved, OutputStored
 from overspill.store import rules
-from overspill.store.conversations import conversation_in, is_over
+from overspill.store.conversations import conversation_in, is_over, is_running
 from overspill.store.keep import list_shelves
 from overspill.store.protocols import Shelf, ShelfLabel, Store
 from overspill.text.lenient_json import ready
@@ -128,11 +128,12 @@ class SessionGroup:
     def list_left_tasks(self) -> list[JobChanged]:
         """The jobs of ended sessions that their servers run as tasks, unless another session follows them."""
         last: dict[str, tuple[JobChanged, bool]] = {}
-        newest_first = sorted(self._iterate_labels(with_parts=False), key=lambda label: label.session, reverse=True)
+        found = (each for each in self._iterate_labels(with_parts=False) if each.live or self._may_read(each))
+        newest_first = sorted(found, key=lambda label: label.session, reverse=True)
         for label in filter(self._has, newest_first[:_MAX_SESSIONS_WITH_TASKS]):
             with suppress(HandleError, StoreError), closing(self._store.read_shelf(label.session)) as shelf:
-                found = events.decode_events(shelf.journal(), about='"task":"')
-                last = {each.id: (each, label.live) for each in found if isinstance(each, JobChanged)} | last
+                about = events.decode_events(shelf.journal(), about='"task":"')
+                last = {each.id: (each, label.live) for each in about if isinstance(each, JobChanged)} | last
         return [change for change, is_live in last.values() if not is_live and was_interrupted(change)]
 
     def list_unread_jobs(self) -> list[Job]:
@@ -140,9 +141,7 @@ class SessionGroup:
 
         Raises StoreError if the store does not say which sessions there are.
         """
-        found: dict[str, tuple[JobLines, bool]] = {}
-        read: set[str] = set()
-        in_background: set[str] = set()
+        found, read, in_background = dict[str, tuple[JobLines, bool]](), set[str](), set[str]()
         oldest = handles.first_of(events.now_ms() - _OLD_JOB_MS)
         listed = chain(list_shelves(self._store, self.name), list_shelves(self._store, self.name + JOBS, after=oldest))
         wanted = {label.session: label for label in listed if self._shares(label, or_is_over=True)}
@@ -155,8 +154,7 @@ class SessionGroup:
                 in_background |= lines.changes.keys() - {label.session}
                 for id, change in lines.changes.items():
                     # The worker that runs a job knows more about it than the one that queued it.
-                    is_own = id == label.session
-                    if is_own or (id not in found and (label.live or change.is_elsewhere)):
+                    if id == label.session or (id not in found and (label.live or change.is_elsewhere)):
                         found[id] = (lines, label.live)
         jobs: list[Job] = []
         for id, (lines, is_live) in found.items():
@@ -247,7 +245,10 @@ class SessionGroup:
         yield from self._open(filter(self._may_read, newest_first))
 
     def _may_read(self, label: ShelfLabel) -> bool:
-        return not label.live or self._shares(label, or_is_over=True)
+        if label.live:
+            return self._shares(label, or_is_over=True)
+        conversation = conversation_in(label.name)  # of another client that may still run: sessions also end with their hub
+        return self._conversation in ("", conversation) or not is_running(conversation)
 
     def _shares(self, label: ShelfLabel, *, or_is_over: bool = False) -> bool:
         conversation = conversation_in(label.name)
@@ -263,8 +264,8 @@ class SessionGroup:
     def _has(self, label: ShelfLabel) -> bool:
         if (self.is_shared and label.name == self.name) or label.name == name_part(self.name, label.session):
             return True
-        owner, _, _ = label.name.rpartition("/")  # a family `a` may not read what `a/b` has
-        return owner == self.name and label.session != self._shared_by
+        # A family `a` may not read what `a/b` has.
+        return label.name.rpartition("/")[0] == self.name and label.session != self._shared_by
 
     def _iterate_labels(self, *, with_parts: bool = True) -> Iterator[ShelfLabel]:
         with suppress(StoreError):  # a store that cannot be read has nothing to offer, and the session works without it

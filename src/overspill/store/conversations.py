@@ -14,6 +14,8 @@ _SHELLS = {"ash", "bash", "busybox", "csh", "dash", "fish", "ksh", "mksh", "nu",
 _LAUNCHERS = frozenset({*_SHELLS, "disclaimer", "uv", "uvx"})
 """Programs that clients start others with. They stay the parent, one for each entry, so who started them is the client."""
 _MAX_LAUNCHERS = 8
+_ended: set[str] = set()
+"""Conversations that are over, so that there is nothing more to find out about them."""
 
 
 class _Process(NamedTuple):
@@ -51,16 +53,28 @@ def client_of(conversation: str) -> int:
 
 def is_over(conversation: str) -> bool:
     """Whether the client has ended. Of another machine's client, and of one that is unknown, nobody here can say so."""
+    return _runs(conversation) is False
+
+
+def is_running(conversation: str) -> bool:
+    """Whether the client runs on this machine."""
+    return _runs(conversation) is True
+
+
+def _runs(conversation: str) -> bool | None:
     machine, _, rest = conversation.partition("-")
     pid, _, start = rest.partition("-")
-    if machine != _find_machine() or not pid.isdecimal():
-        return False
+    if machine != _find_machine() or not pid.isdecimal() or conversation in _ended:
+        return False if conversation in _ended else None
     try:
-        return _read_process(int(pid)).start != start
+        does_run = _read_process(int(pid)).start == start
     except ProcessLookupError:
-        return True
+        does_run = False
     except (OSError, ValueError, IndexError):
-        return False
+        return None
+    if not does_run:
+        _ended.add(conversation)
+    return does_run
 
 
 @cache
