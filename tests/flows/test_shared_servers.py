@@ -20,7 +20,7 @@ from wire import OVERSPILL, every
 
 from overspill.errors import SettingsError
 from overspill.mcp.client.config import server_configs
-from overspill.mcp.host_configs.entries import edit_entry, recognize, unwrap_entry, wrap_entry
+from overspill.mcp.host_configs.entries import edit_entry, find_refusal, recognize, unwrap_entry, wrap_entry
 from overspill.text import jsonc
 
 NOTES = "file:///notes.txt"
@@ -405,7 +405,6 @@ def test_wrap_keeps_what_an_entry_says_about_sharing_and_idleness():
         ('"share": true', ["--share"]),
         ('"share": false', []),
         ('"idleMinutes": 2.5', ["--idle-minutes", "2.5"]),
-        ('"idleMinutes": true', []),
     ):
         entry = jsonc.scan(f'{{"command": "uvx", "args": ["x"], {said}}}', "it")
         wrapped = edit_entry(entry, wrap_entry("x", entry, ["overspill"]))
@@ -413,6 +412,12 @@ def test_wrap_keeps_what_an_entry_says_about_sharing_and_idleness():
         found = recognize("x", jsonc.scan(wrapped, "it"))
         assert found is not None
         assert edit_entry(jsonc.scan(wrapped, "it"), unwrap_entry(jsonc.scan(wrapped, "it"), found) or []) == entry.raw
+
+
+@pytest.mark.parametrize("said", ['"idleMinutes": true', '"idleMinutes": -1', '"idleMinutes": 1e999', '"share": "yes"'])
+def test_wrap_leaves_an_entry_alone_whose_sharing_or_idleness_is_no_value_for_it(said: str):
+    key = said.split('"')[1]
+    assert find_refusal("x", jsonc.scan(f'{{"command": "uvx", "args": ["x"], {said}}}', "it")).startswith(f"its {key} is ")
 
 
 def test_a_bad_value_for_sharing_is_refused():

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -16,7 +16,6 @@ from overspill.text import jsonc
 from overspill.text.humanize import suggest
 from overspill.text.jsonc import Edit, Node
 from overspill.text.names import HEADER_NAME
-from overspill.text.regex import regex
 
 URL_VARIABLE = "OVERSPILL_URL"
 TYPE_VARIABLE = "OVERSPILL_TYPE"
@@ -29,8 +28,6 @@ OWN_SERVER = "it is Overspill itself"
 _COMMAND_KEYS = {"args", "command", "env"}
 _MAX_PLAIN_SEGMENT = 19
 _SANDBOXED = "it runs in a sandbox, where Overspill may not be able to store anything"
-HIDDEN = '"…"'
-_SECRET_WORDS = regex(r"(?i)token|secret|passw|credential|api.?key|auth|bearer|header")
 
 
 class ProxyArguments(Struct, frozen=True):
@@ -108,6 +105,11 @@ def find_refusal(name: str, entry: Node, *, is_named: bool = True) -> str:
     if serves_outputs(name, entry):
         return OWN_SERVER
     value: dict[str, Any] = entry.value
+    idle: object = value.get("idleMinutes", 0)
+    if type(idle) not in (int, float) or not 0 <= cast("float", idle) < math.inf:
+        return "its idleMinutes is not a number of minutes, or 0 for never"
+    if not isinstance(value.get("share", False), bool):
+        return "its share is neither true nor false"
     reason = _refuse_url(value) if "url" in value else _refuse_stdio(value)
     if reason == _SANDBOXED:  # the user may try, because it might work
         return "" if is_named else f"{reason}; name it with --server to wrap it anyway"
@@ -118,8 +120,8 @@ def wrap_entry(name: str, entry: Node, launch: Sequence[str], group: str = "") -
     """Return the edits that wrap an entry. `launch` starts Overspill. An entry with its own folder joins no group."""
     program, *words = launch
     words += ["proxy", "--name", name, *(["--group", group] if group and not entry.get("cwd") else [])]
-    words += ["--share"] if (share := entry.get("share")) and share.value is True else []
-    words += ["--idle-minutes", idle.raw] if (idle := entry.get("idleMinutes")) and type(idle.value) in (int, float) else []
+    words += ["--share"] if (share := entry.get("share")) and share.value else []
+    words += ["--idle-minutes", idle.raw] if (idle := entry.get("idleMinutes")) else []
     if entry.get("url"):
         return _wrap_url(entry, program, words)
     command, args = entry.get("command"), entry.get("args")
@@ -276,25 +278,3 @@ def edit_entry(entry: Node, edits: Sequence[Edit]) -> str:
     """Apply edits of the file to the text of one entry."""
     moved = [Edit(edit.start - entry.start, edit.end - entry.start, edit.text) for edit in edits]
     return jsonc.apply_edits(entry.raw, moved)
-
-
-def mask(entry: str) -> str:
-    """Hide the values of `env` and `headers`, and URLs and arguments that may hold a secret."""
-    node = jsonc.scan(entry, "the entry")
-    parts = [part for key in ("env", "headers") if (part := node.get(key))]
-    hidden = [value for part in parts for value in part.children or (part,) if value.raw != "{}"]
-    url, args = node.get("url"), node.get("args")
-    hidden += [url] if url and may_hold_secret(str(url.value)) else []
-    words = args.children if args else ()
-    texts = ["", *(str(word.value) for word in words)]
-    hidden += [word for word, (before, text) in zip(words, pairwise(texts), strict=True) if _is_secret(before, text)]
-    return jsonc.apply_edits(entry, [jsonc.replace(value, HIDDEN) for value in hidden])
-
-
-def _is_secret(before: str, word: str) -> bool:
-    if "://" in word and may_hold_secret(word):
-        return True
-    if before in ("--header-env", "--url-env"):
-        return False
-    is_announced = bool(before.startswith("-") and _SECRET_WORDS.search(before) and not word.startswith("-"))
-    return is_announced or bool(_SECRET_WORDS.search(word) and re.search(r"[=: ]", word))

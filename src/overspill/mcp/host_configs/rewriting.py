@@ -17,7 +17,8 @@ from overspill.errors import SettingsError
 from overspill.mcp.host_configs import entries
 from overspill.mcp.host_configs.clients import USUAL, ConfigDialect
 from overspill.mcp.host_configs.documents import UnwritableFile, WrittenEntry, dump_entry, open_document
-from overspill.mcp.host_configs.entries import HIDDEN, mask, recognize
+from overspill.mcp.host_configs.entries import recognize
+from overspill.mcp.host_configs.masking import HIDDEN, mask
 from overspill.mcp.host_configs.own_entries import SERVER, list_words, serves_outputs
 from overspill.text import jsonc
 from overspill.text.humanize import escape_line
