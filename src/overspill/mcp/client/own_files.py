@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hmac
 import os
 import stat
@@ -30,13 +31,13 @@ def find_file(folder: Path, prefix: str, environ: Mapping[str, str], *parts: obj
 
 
 def read(path: Path, limit: int = MAX_BYTES) -> bytes:
-    """Read a file. Raises ValueError if it is too large, belongs to another user, or others can read it."""
+    """Read a file. Raises ValueError if it is a link, too large, belongs to another user, or others can read it."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except OSError as problem:
+        if problem.errno == errno.ELOOP:
+            raise ValueError("is a link") from None
         raise
-    except OSError:
-        raise ValueError("is a link, or cannot be read") from None
     with open(fd, "rb") as file:
         at = os.fstat(fd)
         if not stat.S_ISREG(at.st_mode) or at.st_uid != os.getuid() or at.st_mode & 0o077:

@@ -100,9 +100,11 @@ class HubClients:
             return msgspec.json.decode(own_files.read(self._file(digest)), type=ready(HubClient))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError):  # a msgspec.DecodeError is one too
+        except OSError as problem:
+            raise SettingsError(f"{self._file(digest)} cannot be read: {problem.strerror}.") from None
+        except ValueError:  # a msgspec.DecodeError is one too
             raise SettingsError(
-                f"{self._file(digest)} cannot be read. Run overspill unwrap, then overspill wrap again."
+                f"{self._file(digest)} cannot be used as it is. Run overspill unwrap, then overspill wrap again."
             ) from None
 
     def write(self, digest: str, client: HubClient | None) -> None:
