@@ -128,7 +128,7 @@ def test_claude_code_names_stored_outputs_again_after_compaction_and_when_it_res
 
 @pytest.mark.promise("everything-reachable")
 def test_after_compaction_claude_code_reads_every_kept_output_by_its_name(coding_agents: Node, tmp_path: Path):
-    """What its own tools returned, and what a server behind the proxy did, with the tools of both and in its shell."""
+    """What its own tools returned, and what a server behind the proxy did, with the retrieval tool and in its shell."""
     user = User(tmp_path, ANTHROPIC_API_KEY="none", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1", DISABLE_AUTOUPDATER="1")
     server = {"type": "stdio", "command": sys.executable, "args": [str(Path(__file__).parents[1] / "servers" / "rows.py")]}
     (user.home / ".claude.json").write_text(json.dumps({"hasCompletedOnboarding": True, "mcpServers": {"rows": server}}))
@@ -146,8 +146,7 @@ def test_after_compaction_claude_code_reads_every_kept_output_by_its_name(coding
     with serving(api := AnthropicApi([])):
         user.run(coding_agents.program("claude", "-p", "/compact", "--continue"), ANTHROPIC_BASE_URL=api.url)
     part = {"mode": "slice", "slice": {"lines": "1-1"}}
-    reads: list[Call] = [("mcp__overspill__get_tool_output", {"id": name, **part}) for name in names[:3]]
-    reads.append(("mcp__rows__get_tool_output", {"id": names[3], **part}))
+    reads: list[Call] = [("mcp__overspill__get_tool_output", {"id": name, **part}) for name in names]
     reads += [("Bash", {"command": f"{PROGRAM} get {name} --lines 1-1"}) for name in names]
     api = AnthropicApi(reads)
     found = play(user, coding_agents.program("claude", "-p", "read them", "--continue", *tools), api, BASE)

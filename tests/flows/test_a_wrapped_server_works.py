@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,25 +34,44 @@ def environment(home: Path) -> dict[str, str]:
     return {"HOME": str(home), "PATH": os.environ["PATH"], "TMPDIR": str(home), "OVERSPILL_HUB": "off"}
 
 
-TOOLS_AND_ANSWER = (["add", "log", *OFFERED], TOO_LARGE)
+TOOLS_AND_ANSWER = (["add", "log"], TOO_LARGE)
 
 
-async def used(home: Path, server: dict[str, Any]) -> tuple[list[str], str]:
-    """The names of its tools, and the first words of a large result."""
+@asynccontextmanager
+async def connected(home: Path, server: dict[str, Any]) -> AsyncIterator[ClientSession]:
     env = {**environment(home), **server.get("env", {})}
     with anyio.fail_after(60):
         parameters = StdioServerParameters(command=server["command"], args=server["args"], env=env)
         async with stdio_client(parameters) as streams, ClientSession(*streams) as session:
             await session.initialize()
-            names = [tool.name for tool in (await session.list_tools()).tools]
-            result = await session.call_tool("log", {})
-    return names, result.content[0].text[:24]
+            yield session
+
+
+async def list_names(session: ClientSession) -> list[str]:
+    return [tool.name for tool in (await session.list_tools()).tools]
+
+
+async def used(home: Path, server: dict[str, Any]) -> tuple[list[str], str]:
+    """The names of its tools, and the first words of a large result."""
+    async with connected(home, server) as session:
+        result = await session.call_tool("log", {})
+        return await list_names(session), result.content[0].text[:24]
 
 
 async def test_a_command_runs_behind_the_proxy(tmp_path: Path):
     servers = wrapped(tmp_path, {"small": entry("works")})
     assert servers["small"]["command"] == str(PROGRAM)
     assert await used(tmp_path, servers["small"]) == TOOLS_AND_ANSWER
+
+
+async def test_the_entry_beside_it_reads_what_was_stored(tmp_path: Path):
+    servers = wrapped(tmp_path, {"small": entry("works")})
+    async with connected(tmp_path, servers["small"]) as small, connected(tmp_path, servers["overspill"]) as reader:
+        assert await list_names(reader) == OFFERED
+        shown = (await small.call_tool("log", {})).content[0].text
+        call = {"id": shown.split("stored as ")[1].split(".")[0], "mode": "slice", "slice": {"lines": "1-1"}}
+        read = (await reader.call_tool("get_tool_output", call)).content[0].text
+        assert read.splitlines()[0] == "line"
 
 
 async def test_a_url_with_a_header_runs_behind_the_proxy(tmp_path: Path):

@@ -21,7 +21,7 @@ WANTED = "line 777: the quick brown fox"
 
 def serve(folder: Path, *servers: list[str], dry_run: bool = False, **settings: Any) -> Served:
     given = {"intent": "ask", "intentWithinSecs": 30, **settings}
-    configs = [config(command, command[3]) for command in servers or (every(),)]
+    configs = [config(command, command[4]) for command in servers or (every(),)]
     return Served(configs, folder, settings=given, dry_run=dry_run)
 
 

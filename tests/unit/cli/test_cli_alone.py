@@ -60,6 +60,7 @@ def test_it_shows_what_it_would_change_and_changes_it_on_yes(place: Place, claud
         f"  add the server that reads them back, in {claude}\n"
         "Cursor:\n"
         f"  run web, jot through Overspill, in {file}\n"
+        f"  add the server overspill, which reads what they store, in {file}\n"
     )
     assert "unwrap claude-code" in done
     assert done.rstrip().endswith("unwrap cursor")
