@@ -4,13 +4,15 @@ memory    the PSS of 5 conversations with 10 servers each, by what wrap, wrap --
           write, beside proxies that work alone
 shared    5 conversations with the same 10 servers: processes of servers and their PSS, shared and with a server for each
 start     until a client has its tools: with a warm hub, with a cold one, alone, and from the server directly
-calls     what a small call takes through a front and the hub, beside a proxy that works alone
+calls     what a small call takes through a front and the hub, beside a proxy that works alone, and beside other proxies
 busy      the same while another conversation stores one output of 10 MB after the other
 together  200 calls at once from 20 conversations: wrong answers
 kills     a hub that is killed in the middle of calls, 100 times: calls without an answer, stored outputs that are lost
 many      2,000 conversations opened and closed: memory and descriptors of the hub
 
-    python benchmarks/proxy/hub.py [PART…] [--kills N] [--conversations N]
+    python benchmarks/proxy/hub.py [PART…] [--kills N] [--conversations N] [--peers PYTHON]
+
+--peers names an interpreter of an environment that has fastmcp and mcp-proxy; without it `calls` measures only our own.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import os
 import random
 import re
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -34,10 +37,17 @@ from subprocess import PIPE
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from hubs import HubFront, HubHome, hub_home
+from waiting import wait_until
 from wire import every
 
 OVERSPILL = str(Path(sys.executable).with_name("overspill"))
 SOMETIMES = random.Random(36)  # noqa: S311
+FASTMCP = """
+import sys
+from fastmcp.server import create_proxy
+proxy = create_proxy({"mcpServers": {"every": {"command": sys.argv[1], "args": sys.argv[2:]}}})
+proxy.run(transport="stdio", show_banner=False, log_level="error")
+"""
 PARENT = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
 
 
@@ -153,19 +163,45 @@ def measure_start(rounds: int = 7) -> None:
         print(f"tools {name}: {seconds:.2f} s ({seconds / middles['direct']:.1f} x)")
 
 
-def measure_calls(rounds: int = 1000) -> None:
-    with hub_home() as home, start(home) as through, start(home, hub=False) as alone:
-        times: dict[str, list[float]] = {"hub": [], "alone": []}
+def measure_calls(peers: str | None, rounds: int = 1000) -> None:
+    with hub_home() as home, ExitStack() as opened:
+        enter = opened.enter_context
+        clients = {
+            "hub": enter(start(home)),
+            "alone": enter(start(home, hub=False)),
+            "direct": enter(HubFront(every(), home.env)),
+        }
+        clients["direct"].hello()
+        for name, command in start_peers(peers, home, opened).items():
+            clients[name] = enter(HubFront(command, {**home.env, "PYTHONPATH": ""}))
+            clients[name].hello()
+        times = {name: list[float]() for name in clients}
         for number in range(rounds):
-            for name, client in random.sample([("hub", through), ("alone", alone)], 2):
+            for name in random.sample([*clients], len(clients)):
                 began = time.perf_counter()
-                client.call("lines", {"count": 1})
+                clients[name].call("lines", {"count": 1})
                 if number >= 50:
                     times[name].append(time.perf_counter() - began)
         for rank, place in (("median", 49), ("p95", 94)):
             found = {name: statistics.quantiles(values, n=100)[place] * 1000 for name, values in times.items()}
-            ratio = found["hub"] / found["alone"]
-            print(f"small call, {rank}: {found['hub']:.2f} ms through the hub, {found['alone']:.2f} ms alone ({ratio:.2f} x)")
+            each = ", ".join(f"{name} {value:.2f} ms" for name, value in found.items())
+            print(f"small call, {rank}: {each} (hub {found['hub'] / found['alone']:.2f} x alone)")
+
+
+def start_peers(python: str | None, home: HubHome, opened: ExitStack) -> dict[str, list[str]]:
+    """Return commands of other proxies: FastMCP's in one process, and mcp-proxy as a front of a process over HTTP."""
+    if not python:
+        return {}
+    program = str(Path(python).with_name("mcp-proxy"))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    log = opened.enter_context((home.folder / "mcp-proxy.txt").open("w"))
+    server = subprocess.Popen([program, "--port", port, "--", *every()], stderr=log, env={**home.env, "PYTHONPATH": ""})  # noqa: S603
+    opened.enter_context(server)
+    opened.callback(server.terminate)
+    wait_until(lambda: socket.socket().connect_ex(("127.0.0.1", int(port))) == 0)
+    url = f"http://127.0.0.1:{port}/mcp"
+    return {"FastMCP": [python, "-c", FASTMCP, *every()], "mcp-proxy": [program, "--transport", "streamablehttp", url]}
 
 
 def measure_busy(rounds: int = 300) -> None:
@@ -262,6 +298,7 @@ def main() -> None:
     parser.add_argument("what", nargs="*", default=["memory", "start", "calls", "together", "kills"])
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--conversations", type=int, default=2000)
+    parser.add_argument("--peers")
     parser.add_argument("--way", help=argparse.SUPPRESS)  # of `converse`, which the part `memory` starts
     given = parser.parse_args()
     for what in given.what:
@@ -271,11 +308,13 @@ def main() -> None:
             measure_many(given.conversations)
         elif what == "converse":
             converse(given.way)
+        elif what == "calls":
+            measure_calls(given.peers)
         elif what == "busy":
             measure_busy()
         else:
-            parts = {"memory": measure_memory, "shared": measure_shared, "start": measure_start}
-            {**parts, "calls": measure_calls, "together": measure_together}[what]()
+            parts = {"memory": measure_memory, "shared": measure_shared, "start": measure_start, "together": measure_together}
+            parts[what]()
 
 
 if __name__ == "__main__":
