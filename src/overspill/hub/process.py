@@ -172,6 +172,8 @@ class Hub:
         except ValueError:
             self._note_ungreeted(pid, "its greeting cannot be read")
             return
+        if self._is_ending:
+            return  # without a decision, so the front waits for the next hub
         environ = {name: value for name, _, value in (each.partition("=") for each in variables)}
         problem = self._find_problem(version, environ) if has_same_rights else "the hub has other rights or limits"
         if problem:
@@ -217,8 +219,6 @@ class Hub:
             os.write(2, f"overspill: a front failed: {type(problem).__name__}\n".encode())
 
     def _find_problem(self, version: str, environ: Mapping[str, str]) -> str:
-        if self._is_ending:
-            return "the hub is ending"
         if version != overspill.__version__ or process_variables(environ) != self._variables:
             return "the hub has another version or another environment"
         if len(self._fronts) >= self._max_fronts:
