@@ -10,9 +10,10 @@ together  200 calls at once from 20 conversations: wrong answers
 kills     a hub that is killed in the middle of calls, 100 times: calls without an answer, stored outputs that are lost
 many      2,000 conversations opened and closed: memory and descriptors of the hub
 
-    python benchmarks/proxy/hub.py [PART…] [--kills N] [--conversations N] [--peers PYTHON]
+    python benchmarks/proxy/hub.py [PART…] [--kills N] [--conversations N] [--fastmcp PYTHON] [--mcp-proxy PROGRAM]
 
---peers names an interpreter of an environment that has fastmcp and mcp-proxy; without it `calls` measures only our own.
+--fastmcp names an interpreter that has fastmcp installed, --mcp-proxy the program of that name; without them, `calls` measures
+only our own. (mcp-proxy 0.13 needs `mcp<2`, so it needs an environment of its own.)
 """
 
 from __future__ import annotations
@@ -163,7 +164,7 @@ def measure_start(rounds: int = 7) -> None:
         print(f"tools {name}: {seconds:.2f} s ({seconds / middles['direct']:.1f} x)")
 
 
-def measure_calls(peers: str | None, rounds: int = 1000) -> None:
+def measure_calls(fastmcp: str | None, mcp_proxy: str | None, rounds: int = 1000) -> None:
     with hub_home() as home, ExitStack() as opened:
         enter = opened.enter_context
         clients = {
@@ -172,7 +173,9 @@ def measure_calls(peers: str | None, rounds: int = 1000) -> None:
             "direct": enter(HubFront(every(), home.env)),
         }
         clients["direct"].hello()
-        for name, command in start_peers(peers, home, opened).items():
+        peers = {} if not fastmcp else {"FastMCP": [fastmcp, "-c", FASTMCP, *every()]}
+        peers |= {} if not mcp_proxy else {"mcp-proxy": start_mcp_proxy(mcp_proxy, home, opened)}
+        for name, command in peers.items():
             clients[name] = enter(HubFront(command, {**home.env, "PYTHONPATH": ""}))
             clients[name].hello()
         times = {name: list[float]() for name in clients}
@@ -188,20 +191,16 @@ def measure_calls(peers: str | None, rounds: int = 1000) -> None:
             print(f"small call, {rank}: {each} (hub {found['hub'] / found['alone']:.2f} x alone)")
 
 
-def start_peers(python: str | None, home: HubHome, opened: ExitStack) -> dict[str, list[str]]:
-    """Return commands of other proxies: FastMCP's in one process, and mcp-proxy as a front of a process over HTTP."""
-    if not python:
-        return {}
-    program = str(Path(python).with_name("mcp-proxy"))
+def start_mcp_proxy(program: str, home: HubHome, opened: ExitStack) -> list[str]:
+    """Start it as the only process for a server, and return the command that is a front of it, as ours is of the hub."""
     with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
+        port = free.getsockname()[1]
     log = opened.enter_context((home.folder / "mcp-proxy.txt").open("w"))
-    server = subprocess.Popen([program, "--port", port, "--", *every()], stderr=log, env={**home.env, "PYTHONPATH": ""})  # noqa: S603
+    server = subprocess.Popen([program, "--port", str(port), "--", *every()], stderr=log, env={**home.env, "PYTHONPATH": ""})  # noqa: S603
     opened.enter_context(server)
     opened.callback(server.terminate)
-    wait_until(lambda: socket.socket().connect_ex(("127.0.0.1", int(port))) == 0)
-    url = f"http://127.0.0.1:{port}/mcp"
-    return {"FastMCP": [python, "-c", FASTMCP, *every()], "mcp-proxy": [program, "--transport", "streamablehttp", url]}
+    wait_until(lambda: b"running on" in Path(log.name).read_bytes())
+    return [program, "--transport", "streamablehttp", f"http://127.0.0.1:{port}/mcp"]
 
 
 def measure_busy(rounds: int = 300) -> None:
@@ -298,7 +297,8 @@ def main() -> None:
     parser.add_argument("what", nargs="*", default=["memory", "start", "calls", "together", "kills"])
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--conversations", type=int, default=2000)
-    parser.add_argument("--peers")
+    parser.add_argument("--fastmcp")
+    parser.add_argument("--mcp-proxy")
     parser.add_argument("--way", help=argparse.SUPPRESS)  # of `converse`, which the part `memory` starts
     given = parser.parse_args()
     for what in given.what:
@@ -309,7 +309,7 @@ def main() -> None:
         elif what == "converse":
             converse(given.way)
         elif what == "calls":
-            measure_calls(given.peers)
+            measure_calls(given.fastmcp, given.mcp_proxy)
         elif what == "busy":
             measure_busy()
         else:
