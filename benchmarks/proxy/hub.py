@@ -196,9 +196,8 @@ def start_mcp_proxy(program: str, home: HubHome, opened: ExitStack) -> list[str]
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     log = opened.enter_context((home.folder / "mcp-proxy.txt").open("w"))
-    server = subprocess.Popen(
-        [program, "--port", str(port), "--", *every()], stdout=log, stderr=log, env={**home.env, "PYTHONPATH": ""}
-    )  # noqa: S603
+    command, env = [program, "--port", str(port), "--", *every()], {**home.env, "PYTHONPATH": ""}
+    server = subprocess.Popen(command, stdout=log, stderr=log, env=env)  # noqa: S603
     opened.enter_context(server)
     opened.callback(server.terminate)
     wait_until(lambda: b"running on" in Path(log.name).read_bytes())
