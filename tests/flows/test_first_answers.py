@@ -150,6 +150,42 @@ def test_a_client_is_told_once_if_it_was_given_another_list_than_there_is(slow: 
         client.end()
 
 
+def test_one_client_being_served_keeps_no_other_from_its_first_answers(slow: SlowHome):
+    slow.ask()
+    slow.hold()
+    with slow.client() as one, slow.client() as other:
+        for client in (one, other):
+            client.hello()
+            assert "old" in client.names()
+        slow.release()
+
+
+def test_a_subscription_is_acknowledged_at_once_and_is_told_once_of_other_lists(slow: SlowHome):
+    """Claude Code subscribes before it asks for lists, and waits until it is told that it has."""
+    acknowledged, listen = "notifications/subscriptions/acknowledged", {"notifications": {"toolsListChanged": True}}
+    with slow.client(modern=True) as client:
+        client.hello()
+        client.begin("subscriptions/listen", listen)
+        client.told(acknowledged)
+        assert "old" in client.names()
+        client.end()
+    slow.home.overspill("hub", "stop")
+    slow.say("new")
+    slow.hold()
+    with slow.client(modern=True) as client:
+        client.hello()
+        subscription = client.begin("subscriptions/listen", listen)
+        about = {"_meta": {META + "subscriptionId": subscription}}
+        assert client.told(acknowledged)["params"] == {**listen, **about}
+        assert "old" in client.names()
+        slow.release()
+        assert client.told("notifications/tools/list_changed")["params"] == about
+        assert "new" in client.names()
+        said = [each.get("method") for each in client.received]
+        assert (said.count(acknowledged), said.count("notifications/tools/list_changed")) == (1, 1)
+        client.end()
+
+
 @pytest.mark.parametrize("damage", ["cut", "link", "open"])
 def test_a_file_that_is_damaged_or_may_be_somebody_elses_is_not_used(slow: SlowHome, damage: str):
     before = slow.ask()

@@ -158,7 +158,7 @@ def test_a_server_that_rests_is_not_started_for_a_list(server: SlowServer):
         assert len(server.starts) == 2
 
 
-@pytest.mark.parametrize(("name", "is_known"), [("TOKEN", False), ("SHLVL", True)])
+@pytest.mark.parametrize(("name", "is_known"), [("TOKEN", False), ("SHLVL", True), ("CLAUDE_CODE_SESSION_ID", True)])
 def test_another_environment_has_other_lists(name: str, is_known: bool, server: SlowServer):
     with server.client(env={name: "1"}) as wire:
         wire.hello()

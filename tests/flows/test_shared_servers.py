@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from http_proxy import ANN, BOB, SERVER, Listening
-from hubs import HubFront, HubHome, hub_home
+from hubs import ENVIRON, HubFront, HubHome, hub_home
 from upstream import is_alive
 from waiting import wait_until
 from wire import OVERSPILL, every
@@ -127,6 +127,27 @@ def test_other_surroundings_get_another_server(differs: str, home: HubHome, open
 
 def test_a_variable_that_says_nothing_keeps_nobody_apart(home: HubHome, opened: ExitStack):
     assert pid(join(home, opened, SHLVL="1")) == pid(join(home, opened, SHLVL="2"))
+
+
+def test_only_a_server_that_is_said_to_be_shared_serves_sessions_that_give_it_ways_to_reach_them(
+    home: HubHome, opened: ExitStack, tmp_path: Path
+):
+    """Claude Code gives each session a token of its own. A shared server gets none: it would be the first session's."""
+    name = "CLAUDE_CODE_MESSAGING_TOKEN"
+    one, other = [join(home, opened, **{name: value}) for value in "12"]
+    assert pid(one) != pid(other)
+    code = tmp_path / "server.py"
+    code.write_text(ENVIRON.replace("WHOSE", name))
+    found: list[Any] = []
+    for value in "12":
+        front = opened.enter_context(home.front("--share", server=[sys.executable, str(code)], **{name: value}))
+        front.hello()
+        found.append(json.loads(front.text("where")))
+    assert [whose for _, whose, _ in found] == [None, None]
+    status = home.status()
+    assert status is not None
+    pids = {server["pid"] for front in status["fronts"] for server in front["servers"]}
+    assert len(pids) == 3
 
 
 @both_eras

@@ -11,25 +11,22 @@ import anyio
 import anyio.to_thread
 
 from overspill.cli.program import prepare
-from overspill.cli.serving import Prepared, serve
+from overspill.cli.serving import Prepared, SharedParts, serve
 from overspill.cli.surroundings import Surroundings
 from overspill.errors import OverspillError
 from overspill.hub import frames
 from overspill.hub.process import Front
 
 if TYPE_CHECKING:
-    from overspill.mcp.client.shared_servers import SharedServers
     from overspill.mcp.proxy.options import ProxyOptions
     from overspill.mcp.proxy.served_clients import ServedClients
-    from overspill.session.sharing import Sessions
 
 
 class FrontServer:
     """Serves every front of a hub."""
 
     def __init__(self) -> None:
-        self._sessions: Sessions | None = None
-        self._servers: SharedServers | None = None
+        self._shared = SharedParts()
 
     async def serve(self, front: Front) -> None:
         around = Surroundings(front.environ, Path(front.folder), is_served=True, conversation=front.conversation)
@@ -44,12 +41,7 @@ class FrontServer:
         if not isinstance(prepared, Prepared):
             front.link.post(frames.EXIT, str(prepared if isinstance(prepared, int) else 0).encode())
             return
-        if self._sessions is None:
-            from overspill.mcp.client.shared_servers import SharedServers
-            from overspill.session.sharing import Sessions
-
-            self._sessions, self._servers = Sessions(), SharedServers()
-        await serve(prepared, anyio.Event(), partial(_serve_client, front, prepared.options), self._sessions, self._servers)
+        await serve(prepared, anyio.Event(), partial(_serve_client, front, prepared.options), self._shared)
 
 
 def find_refusal(prepared: Prepared) -> str:

@@ -164,18 +164,36 @@ def _place(folder: str | None, around: Surroundings) -> str | None:
     return str(around.folder / (folder or "")) if around.is_served else folder
 
 
+class SharedParts:
+    """What the fronts of a hub share. It is made once the code for it has been imported, which takes a second."""
+
+    def __init__(self) -> None:
+        self._made: tuple[Sessions, SharedServers] | None = None
+
+    def expects(self, config: ServerConfig) -> bool:
+        """Whether a server that is up may serve the client that this one is configured for."""
+        return self._made is not None and self._made[1].expects(config)
+
+    def make(self) -> tuple[Sessions, SharedServers]:
+        if self._made is None:
+            from overspill.mcp.client.shared_servers import SharedServers
+            from overspill.session.sharing import Sessions
+
+            self._made = Sessions(), SharedServers()
+        return self._made
+
+
 async def serve(
     prepared: Prepared,
     stop: anyio.Event,
     serve_client: Callable[[ServedClients, anyio.Event], Awaitable[None]] | None = None,
-    sessions: Sessions | None = None,
-    servers: SharedServers | None = None,
+    shared: SharedParts | None = None,
 ) -> None:
-    """Serve until `stop` is set. `serve_client` serves the client of a front, with the `sessions` and `servers` of the hub."""
+    """Serve until `stop` is set. `serve_client` serves the client of a front, with what is `shared` in the hub."""
     given, settings, log = prepared.given, prepared.settings, prepared.log
     options = prepared.options
     if not given["address"]:  # over HTTP, each client gets separate servers with its first request
-        needed = {name: each for name, each in options.servers.items() if servers is None or not servers.expects(each)}
+        needed = {name: each for name, each in options.servers.items() if not (shared and shared.expects(each))}
         options = replace(options, servers={**options.servers, **await start_early(needed, options.environ)})
     gc.disable()  # as for commands
     try:
@@ -197,6 +215,7 @@ async def serve(
             inform(f"serving at {listen.address(listener)}")
             if not given["tokens"] and not os.environ.get(_TOKEN_VARIABLE):
                 inform(f"the token, shown only once: {listen.tokens[0]}")
+        sessions, servers = shared.make() if shared is not None else (None, None)
         if listen is not None:
             servers = SharedServers()  # among the clients of one token
         async with open_clients(settings, options, served, log, sessions, servers) as clients:

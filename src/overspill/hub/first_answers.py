@@ -26,13 +26,15 @@ from overspill.text.lenient_json import UNREADABLE, dumps, loads
 
 _FORMAT = 1
 _INITIALIZED = "notifications/initialized"
+LISTEN = "subscriptions/listen"
 _LISTS = {
     "tools/list": "tools",
     "prompts/list": "prompts",
     "resources/list": "resources",
     "resources/templates/list": "resourceTemplates",
 }
-_METHODS = ("initialize", "server/discover", *_LISTS)
+_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+_METHODS = ("initialize", "server/discover", LISTEN, *_LISTS)
 _MAX_PARAMS = 10_000
 _MAX_REPLAYED_BYTES = 100_000  # of the lines of one client that can be answered here
 _MAX_KEPT = 64  # answers in a file
@@ -122,7 +124,12 @@ class FirstAnswers:
         message = cast("dict[str, Any]", found)
         asked = self.find_asked(message)
         result = asked and self._kept.get(asked)
-        if asked is None or result is None:
+        if asked and asked[0] == LISTEN:  # its answer comes when the subscription ends
+            link.post(frames.TAKEN, bytes([frames.IS_REQUEST]) + dumps(message["id"]))
+            if result is not None:
+                link.post(frames.LINES, _acknowledge(message["id"], result))
+                self._given.add((dumps(message["id"]), asked))
+        elif asked is None or result is None:
             if message.get("method") != _INITIALIZED:
                 return False
             link.post(frames.TAKEN, bytes([frames.IS_STATE]))
@@ -141,9 +148,16 @@ class FirstAnswers:
             return result
         return {**result, "ttlMs": max(0, left - int((time.time() - self._t) * 1000))}
 
+    def note_acknowledged(self, asked: Asked, id: bytes, params: dict[str, Any]) -> bool:
+        """Keep the hub's word that a subscription has begun. Returns whether the client has it already."""
+        self._found.setdefault(asked, {name: value for name, value in params.items() if name != "_meta"})
+        is_given = (id, asked) in self._given
+        self._given.discard((id, asked))
+        return is_given and self._kept[asked].get("notifications") == params.get("notifications")
+
     def note(self, asked: Asked, id: bytes, result: dict[str, Any]) -> bytes:
         """Keep an answer of the hub. Returns the line that tells the client if it was given another list than this one."""
-        is_first = all(each[0] != asked[0] for each in self._found)
+        is_first = asked[0] != LISTEN and all(each[0] != asked[0] for each in self._found)
         if is_first and "nextCursor" not in result and '"cursor":' not in asked[1]:  # the next hub may have other pages
             self._found[asked] = result
         key = _LISTS.get(asked[0], "")
@@ -156,6 +170,11 @@ class FirstAnswers:
             self.changed.add(kind)
             return b""
         return b'{"jsonrpc":"2.0","method":"notifications/%s/list_changed"}\n' % kind.encode()
+
+
+def _acknowledge(id: object, params: Mapping[str, Any]) -> bytes:
+    about = {**params, "_meta": {_SUBSCRIPTION: id}}
+    return dumps({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": about}) + b"\n"
 
 
 def _describe_files(words: Sequence[str], cwd: str, environ: Mapping[str, str]) -> list[tuple[str, int, int]]:

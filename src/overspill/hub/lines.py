@@ -8,9 +8,10 @@ from typing import Any
 import anyio
 import mcp_types
 from mcp.shared.message import SessionMessage
+from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 
 from overspill.hub import frames
-from overspill.hub.first_answers import Asked, FirstAnswers
+from overspill.hub.first_answers import LISTEN, Asked, FirstAnswers
 from overspill.hub.link import FrontLink
 from overspill.mcp.client.connection import as_mapping
 from overspill.mcp.client.framing import encode
@@ -35,6 +36,8 @@ class FrontLines:
         self._unanswered_replay: object = None
         self._heard = anyio.Event()
         self.requests: set[bytes] = set()
+        self._subscribed: dict[str, Any] = {}
+        """The last acknowledged subscription of a client of the newer protocol."""
         self._is_draining = False
 
     def open(self) -> AbstractAsyncContextManager[Streams]:
@@ -68,7 +71,9 @@ class FrontLines:
             self._asked[id] = asked
         if self._replayed:
             self._replayed -= 1
-            self._unanswered_replay = message.id if is_request else None
+            is_answered = is_request and message.method != LISTEN
+            self._unanswered_replay = message.id if is_answered else None
+            self.requests |= {id} if is_request and not is_answered else set()
             return
         if is_request:
             self.requests.add(id)
@@ -79,7 +84,7 @@ class FrontLines:
     def _encode(self, message: mcp_types.JSONRPCMessage) -> bytes:
         line = encode(message)
         if not isinstance(message, mcp_types.JSONRPCResponse | mcp_types.JSONRPCError):
-            return frames.pack(frames.LINES, line + self._catch_up(message))
+            return frames.pack(frames.LINES, (b"" if self._is_known(message) else line) + self._tell())
         id = dumps(message.id)
         asked = self._asked.pop(id, None)
         change = self._first.note(asked, id, message.result) if asked and isinstance(message, mcp_types.JSONRPCResponse) else b""
@@ -87,16 +92,23 @@ class FrontLines:
             self._unanswered_replay = None
             heard, self._heard = self._heard, anyio.Event()
             heard.set()
+            change += self._tell()
             return frames.pack(frames.LINES, change) if change else b""
         self.requests.discard(id)
         return frames.pack_answer(id, line)
 
-    def _catch_up(self, message: mcp_types.JSONRPCRequest | mcp_types.JSONRPCNotification) -> bytes:
-        """Tell a client of the newer protocol that has just subscribed to changes what has changed since its first answers."""
+    def _is_known(self, message: mcp_types.JSONRPCRequest | mcp_types.JSONRPCNotification) -> bool:
+        """Note an acknowledged subscription. Returns whether the client has been told of it."""
         if message.method != "notifications/subscriptions/acknowledged":
-            return b""
-        params = as_mapping(message.params)
-        accepted, about = as_mapping(params.get("notifications")), {"_meta": params.get("_meta")}
+            return False
+        self._subscribed = dict(as_mapping(message.params))
+        id = dumps(as_mapping(self._subscribed.get("_meta")).get(SUBSCRIPTION_ID_META_KEY))
+        asked = self._asked.get(id)
+        return asked is not None and self._first.note_acknowledged(asked, id, self._subscribed)
+
+    def _tell(self) -> bytes:
+        """Tell a client of the newer protocol that has subscribed to changes what has changed since its first answers."""
+        accepted, about = as_mapping(self._subscribed.get("notifications")), {"_meta": self._subscribed.get("_meta")}
         told = [kind for kind in sorted(self._first.changed) if accepted.get(CHANGES[kind][1])]
         self._first.changed.difference_update(told)
         notices = [mcp_types.JSONRPCNotification(jsonrpc="2.0", method=CHANGES[kind][0], params=about) for kind in told]

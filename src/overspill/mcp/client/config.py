@@ -19,6 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.errors import ServerError, SettingsError
+from overspill.mcp.client.own_files import without_session
 from overspill.mcp.host_configs.files import MAX_BYTES, TOO_LARGE
 from overspill.settings.files import parse_yaml, read_text
 from overspill.settings.keys import LoginSettings
@@ -238,7 +239,9 @@ async def start_early(servers: Mapping[str, ServerConfig], environ: Mapping[str,
 
 
 async def open_process(config: ServerConfig, environ: Mapping[str, str]) -> Process:
-    """Start a server in its own process group, with exactly the environment `environ`. Raises ServerError if that fails."""
+    """Start a server in its own process group, with exactly the environment `environ`; a shared one belongs to no session,
+    so it gets no variables of one. Raises ServerError if that fails."""
+    environ = without_session(environ) if config.share else environ
     try:
         return await anyio.open_process([config.command, *config.args], env=environ, cwd=config.cwd, start_new_session=True)
     except ValueError as problem:

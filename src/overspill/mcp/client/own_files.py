@@ -16,6 +16,21 @@ _MAX_FILES = 256
 _KEY_BYTES = 32
 PASSING = frozenset({"_", "OLDPWD", "SHLVL", "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "TERM_SESSION_ID", "WINDOWID"})
 """Variables that differ in every terminal, and say nothing to a server."""
+_OF_ONE_SESSION = frozenset(
+    {
+        "CLAUDE_CODE_MESSAGING_SOCKET",
+        "CLAUDE_CODE_MESSAGING_TOKEN",
+        "CLAUDE_CODE_SESSION_ID",
+        "CLAUDE_CODE_SSE_PORT",
+        "CURSOR_TRACE_ID",
+    }
+)
+"""Variables that clients make anew for each session, with which a server may reach that session. What it lists is the same."""
+
+
+def without_session(environ: Mapping[str, str]) -> dict[str, str]:
+    """Leave out the variables of one session."""
+    return {name: value for name, value in environ.items() if name not in _OF_ONE_SESSION}
 
 
 def find_file(folder: Path, prefix: str, environ: Mapping[str, str], *parts: object) -> Path:
@@ -25,7 +40,7 @@ def find_file(folder: Path, prefix: str, environ: Mapping[str, str], *parts: obj
     at = os.lstat(folder)
     if not stat.S_ISDIR(at.st_mode) or at.st_uid != os.getuid() or at.st_mode & 0o077:
         raise ValueError("is not a folder that only you can use")
-    variables = sorted((name, value) for name, value in environ.items() if name not in PASSING)
+    variables = sorted((name, value) for name, value in without_session(environ).items() if name not in PASSING)
     whole = repr((variables, parts)).encode("utf-8", "surrogateescape")
     return folder / f"{prefix}{hmac.digest(_read_key(folder), whole, 'sha256').hex()[:32]}.json"
 

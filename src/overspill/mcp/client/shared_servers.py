@@ -16,7 +16,7 @@ from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.connection import ServerConnection, open_server, use
 from overspill.mcp.client.handshake import ClientIdentity, Handshake, as_mapping
 from overspill.mcp.client.login.keeper import Log
-from overspill.mcp.client.own_files import PASSING
+from overspill.mcp.client.own_files import PASSING, without_session
 from overspill.mcp.client.peer import Peer
 from overspill.mcp.client.process import end_unused
 from overspill.mcp.client.running import RunningServer
@@ -34,6 +34,7 @@ _CHANNEL = "claude/channel"
 def find_key(owner: object, config: ServerConfig, environ: Mapping[str, str], client: ClientIdentity) -> Key:
     """`owner`: whoever else must be the same."""
     variables = {name: value for name, value in environ.items() if name not in PASSING}
+    variables = without_session(variables) if config.share else variables
     # What a server speaks may depend on the handshake that comes first.
     return owner, _plain(config), variables, client.is_modern and not config.share
 

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from overspill.mcp.client.connection import ClientIdentity, Connect, connect_alone
-from overspill.mcp.client.own_files import PASSING
+from overspill.mcp.client.own_files import PASSING, without_session
 from overspill.mcp.client.shared_servers import SharedServers
 from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.served_client import ServedClient
@@ -162,7 +162,7 @@ class ServedClients(Struct, eq=False):
         """Return how to connect to servers. Those of other principals, settings or secrets are never shared."""
         if self.shared_servers is None:
             return connect_alone
-        secrets = {name: value for name, value in self.options.secrets.items() if name not in PASSING}
+        secrets = {name: value for name, value in without_session(self.options.secrets).items() if name not in PASSING}
         return partial(self.shared_servers.connect, (principal, self.settings, secrets))
 
     async def _serve(
