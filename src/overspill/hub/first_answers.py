@@ -58,7 +58,7 @@ class FirstAnswers:
         self._given: set[tuple[bytes, Asked]] = set()
         """The requests that this hub has answered from the file, by their ids."""
         self.changed: set[str] = set()
-        """Of which kinds a client of the newer protocol was given other lists than there are. It is told when it subscribes."""
+        """Kinds of lists that a client of the newer protocol was given and that have changed. It is told when it subscribes."""
         self._client = ""
         self._replays, self._rest = bytearray(), bytearray()
         self._scope, self._ended = anyio.CancelScope(), anyio.Event()
@@ -94,7 +94,7 @@ class FirstAnswers:
     async def give(self, link: FrontLink) -> None:
         """Answer the client's lines in order, until one has no known answer or `end` is called."""
         try:
-            with self._scope, suppress(OSError, ValueError):  # whoever reads next reports a frame over the limit
+            with self._scope, suppress(OSError, ValueError):  # the hub reports a frame over the limit when it reads on
                 while not self._rest and (frame := await link.receive()) is not None:
                     kind, payload = frame
                     self._rest += payload if kind == frames.DATA else b""
@@ -149,7 +149,7 @@ class FirstAnswers:
         return {**result, "ttlMs": max(0, left - int((time.time() - self._t) * 1000))}
 
     def note_acknowledged(self, asked: Asked, id: bytes, params: dict[str, Any]) -> bool:
-        """Keep the hub's word that a subscription has begun. Returns whether the client has it already."""
+        """Keep what the hub says when a subscription begins. Returns whether the client was told the same already."""
         self._found.setdefault(asked, {name: value for name, value in params.items() if name != "_meta"})
         is_given = (id, asked) in self._given
         self._given.discard((id, asked))

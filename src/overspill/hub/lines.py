@@ -26,7 +26,7 @@ _STATE_METHODS = (
 
 
 class FrontLines:
-    """The messages of one client. `requests` are the ids of requests that have no answer yet."""
+    """The messages of one client. `requests` are the ids of requests that have no answer yet, other than subscriptions."""
 
     def __init__(self, link: FrontLink, first: FirstAnswers) -> None:
         self._link = link
@@ -71,11 +71,9 @@ class FrontLines:
             self._asked[id] = asked
         if self._replayed:
             self._replayed -= 1
-            is_answered = is_request and message.method != LISTEN
-            self._unanswered_replay = message.id if is_answered else None
-            self.requests |= {id} if is_request and not is_answered else set()
+            self._unanswered_replay = message.id if is_request and message.method != LISTEN else None
             return
-        if is_request:
+        if is_request and message.method != LISTEN:  # a subscription ends with its client, so no hub waits for its answer
             self.requests.add(id)
         is_state = getattr(message, "method", "") in _STATE_METHODS
         flags = (frames.IS_REQUEST if is_request else 0) | (frames.IS_STATE if is_state else 0)
@@ -98,7 +96,7 @@ class FrontLines:
         return frames.pack_answer(id, line)
 
     def _is_known(self, message: mcp_types.JSONRPCRequest | mcp_types.JSONRPCNotification) -> bool:
-        """Note an acknowledged subscription. Returns whether the client has been told of it."""
+        """Note that a subscription has begun. Returns whether the client knows that already."""
         if message.method != "notifications/subscriptions/acknowledged":
             return False
         self._subscribed = dict(as_mapping(message.params))
@@ -107,9 +105,9 @@ class FrontLines:
         return asked is not None and self._first.note_acknowledged(asked, id, self._subscribed)
 
     def _tell(self) -> bytes:
-        """Tell a client of the newer protocol that has subscribed to changes what has changed since its first answers."""
+        """Return the notices for a client that has subscribed to changes: which lists differ from its first ones."""
         accepted, about = as_mapping(self._subscribed.get("notifications")), {"_meta": self._subscribed.get("_meta")}
-        told = [kind for kind in sorted(self._first.changed) if accepted.get(CHANGES[kind][1])]
-        self._first.changed.difference_update(told)
-        notices = [mcp_types.JSONRPCNotification(jsonrpc="2.0", method=CHANGES[kind][0], params=about) for kind in told]
+        kinds = [kind for kind in sorted(self._first.changed) if accepted.get(CHANGES[kind][1])]
+        self._first.changed.difference_update(kinds)
+        notices = [mcp_types.JSONRPCNotification(jsonrpc="2.0", method=CHANGES[kind][0], params=about) for kind in kinds]
         return b"".join(map(encode, notices))

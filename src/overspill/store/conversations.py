@@ -14,6 +14,7 @@ _SHELLS = {"ash", "bash", "busybox", "csh", "dash", "fish", "ksh", "mksh", "nu",
 _LAUNCHERS = frozenset({*_SHELLS, "disclaimer", "uv", "uvx"})
 """Programs that clients start others with. They stay the parent, one for each entry, so who started them is the client."""
 _MAX_LAUNCHERS = 8
+_MAX_ENDED = 10_000  # names that a hub of many days remembers
 _ended: set[str] = set()
 """Conversations that are over, so that there is nothing more to find out about them."""
 
@@ -73,6 +74,8 @@ def _runs(conversation: str) -> bool | None:
     except (OSError, ValueError, IndexError):
         return None
     if not does_run:
+        if len(_ended) >= _MAX_ENDED:
+            _ended.clear()
         _ended.add(conversation)
     return does_run
 

@@ -32,7 +32,7 @@ _CHANNEL = "claude/channel"
 
 
 def find_key(owner: object, config: ServerConfig, environ: Mapping[str, str], client: ClientIdentity) -> Key:
-    """`owner`: whoever else must be the same."""
+    """`owner`: what else must be the same, such as the token and the settings."""
     variables = {name: value for name, value in environ.items() if name not in PASSING}
     variables = without_session(variables) if config.share else variables
     # What a server speaks may depend on the handshake that comes first.
