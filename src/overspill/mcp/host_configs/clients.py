@@ -64,6 +64,9 @@ class ConfigDialect(Struct, frozen=True, kw_only=True):
             usual |= {"command": first, "args": args}
         return usual
 
+    def is_spelled_usually(self, entry: Mapping[str, Any]) -> bool:
+        return self.is_usual or ("url" not in entry and self.to_usual(entry) == entry)
+
     def from_usual(self, usual: Mapping[str, Any]) -> dict[str, Any]:
         entry = dict(usual)
         if self.has_command_lists and "command" in entry:

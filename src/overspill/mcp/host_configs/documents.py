@@ -26,26 +26,30 @@ class UnwritableFile(SettingsError):
     """Writing the file again would change more than its entries."""
 
 
-class WrittenEntry(Struct, frozen=True):
-    """A server's entry as the file has it. In Claude Code, it may belong to one project; `project` is its folder."""
+class ConfiguredServer(Struct, frozen=True):
+    """A server in a client's file. In Claude Code, it may belong to one project; `project` is its folder."""
 
     name: str
     project: str
     value: Any
-    node: Node | None = None
+    """The entry as the file spells it."""
+    node: Node | None
     """The entry's place in the text, if the file is JSON."""
+    entry: Node
+    """The entry in the usual spelling, which is `node` if the client uses that spelling itself."""
 
 
 class JsonDocument:
     def __init__(self, text: str, name: str, dialect: ConfigDialect) -> None:
         self._text = text
+        self._edits: list[Edit] = []
         root = jsonc.scan(text, name)
         find_tables = _find_tables_of_projects if dialect.is_usual else _find_table
         tables = list(find_tables(root, name, dialect))
         if not tables:
             raise _missing_table_error(name, dialect, root.names if root.kind == "object" else [])
-        self.entries = [
-            WrittenEntry(key.value, project, node.value, node)
+        self.servers = [
+            _configure(key.value, project, node.value, node, name, dialect)
             for project, table in tables
             for key, node in zip(table.keys, table.children, strict=True)
             if dialect.is_usual or node.kind == "object"
@@ -55,24 +59,25 @@ class JsonDocument:
         allowed = permitted.get("allowed") if permitted and permitted.kind == "object" else None
         self.allowed: list[Any] | None = allowed.value if allowed and allowed.kind == "array" else None
 
-    def put(self, entry: WrittenEntry, value: Mapping[str, Any]) -> list[Edit]:
-        """Return the edits that replace the value of an entry."""
-        node = entry.node
+    def put(self, server: ConfiguredServer, value: Mapping[str, Any], text: str = "") -> None:
+        """Replace the entry of a server, by exactly this text if there is one."""
+        node = server.node
         assert node is not None
         line = self._text[self._text.rfind("\n", 0, node.start) + 1 : node.start]
         indent = line[: len(line) - len(line.lstrip())]
-        step = "\t" if "\t" in indent else 2
+        step = ("\t" if "\t" in indent else 2) if "\n" in node.raw else None
         written = json.dumps(value, indent=step, ensure_ascii=False).replace("\n", f"\n{indent}")
-        return [jsonc.replace(node, written if "\n" in node.raw else json.dumps(value, ensure_ascii=False))]
+        self._edits.append(jsonc.replace(node, text or written))
 
-    def add(self, name: str, value: Mapping[str, Any]) -> list[Edit]:
-        return [jsonc.insert(self.table, [f"{jsonc.quote(name)}: {jsonc.write_like_first(self.table, value)}"])]
+    def add(self, name: str, value: Mapping[str, Any]) -> None:
+        self._edits.append(jsonc.insert(self.table, [f"{jsonc.quote(name)}: {jsonc.write_like_first(self.table, value)}"]))
 
-    def remove(self, name: str) -> list[Edit]:
-        return jsonc.remove(self.table, [self.table.names.index(name)])
+    def remove(self, name: str) -> None:
+        self._edits += jsonc.remove(self.table, [self.table.names.index(name)])
 
-    def text(self, edits: Sequence[Edit]) -> str:
-        return jsonc.apply_edits(self._text, edits)
+    @property
+    def text(self) -> str:
+        return jsonc.apply_edits(self._text, self._edits)
 
 
 def _find_table(root: Node, name: str, dialect: ConfigDialect) -> Iterator[tuple[str, Node]]:
@@ -115,33 +120,40 @@ class TableDocument:
         self._table: Any = next((root[key] for key in dialect.tables if isinstance(root.get(key), Mapping)), None)
         if self._table is None:
             raise _missing_table_error(name, dialect, [str(key) for key in root])
-        self.entries = [
-            WrittenEntry(str(name), "", _plain(entry)) for name, entry in self._table.items() if isinstance(entry, Mapping)
+        self.servers = [
+            _configure(str(key), "", _plain(entry), None, name, dialect)
+            for key, entry in self._table.items()
+            if isinstance(entry, Mapping)
         ]
 
-    def put(self, entry: WrittenEntry, value: Mapping[str, Any]) -> list[Edit]:
+    def put(self, server: ConfiguredServer, value: Mapping[str, Any], _: str = "") -> None:
         """Change only values that differ, so that all others keep their form and their comments."""
-        table = self._table[entry.name]
+        table = self._table[server.name]
         for key in [key for key in table if key not in value]:
             del table[key]
         for key, each in value.items():
             if key not in table or _plain(table[key]) != each:
                 table[key] = each
-        return []
 
-    def add(self, name: str, value: Mapping[str, Any]) -> list[Edit]:
+    def add(self, name: str, value: Mapping[str, Any]) -> None:
         self._table[name] = value
-        return []
 
-    def remove(self, name: str) -> list[Edit]:
+    def remove(self, name: str) -> None:
         del self._table[name]
-        return []
 
-    def text(self, _: Sequence[Edit]) -> str:
+    @property
+    def text(self) -> str:
         return self._library.dump(self._root)
 
 
 ConfigDocument: TypeAlias = JsonDocument | TableDocument
+
+
+def _configure(name: str, project: str, value: Any, node: Node | None, file: str, dialect: ConfigDialect) -> ConfiguredServer:
+    if node is not None and dialect.is_spelled_usually(value):
+        return ConfiguredServer(name, project, value, node, node)
+    usual = json.dumps(dialect.to_usual(value), indent=2, default=str)  # TOML and YAML have dates
+    return ConfiguredServer(name, project, value, node, jsonc.scan(usual, f"{name} in {file}"))
 
 
 class _Toml:
@@ -199,7 +211,7 @@ def open_document(text: str, name: str, dialect: ConfigDialect, *, is_written: b
         document = TableDocument(text, name, dialect)
     except ImportError as missing:
         raise MissingPackage(f"Reading {name}", "clients") from missing
-    if is_written and document.text(()) != text:
+    if is_written and document.text != text:
         raise UnwritableFile(
             f"Writing {name} would change other places in it too. Nothing was written. Change its entries by hand."
         )

@@ -191,14 +191,14 @@ def _join(text: str, name: str, way: Way, chosen: Collection[str], dialect: Conf
 def _find_refusal(server: ConfiguredServer, table: Node, dialect: ConfigDialect, *, is_named: bool) -> str:
     """Why a server cannot be in the one entry; empty if it can."""
     entry = server.entry
-    why = dialect.find_refusal(server.written.value) if entry.kind == "object" else ""
+    why = dialect.find_refusal(server.value) if entry.kind == "object" else ""
     if why := why or entries.find_refusal(server.name, entry, is_named=is_named):
         return f"{why} on its own; unwrap it first" if why == entries.ALREADY_WRAPPED else why
     if server.project or entry.start < table.start or entry.end > table.end:
         return "it is not in the file's first list of servers" if not server.project else "it belongs to a project"
     if entry.get("url"):
         return "it is remote, and one entry holds only servers with a command"
-    if entry is not server.written.node:
+    if entry is not server.node:
         return "its client spells a command in a way that one entry cannot hold"
     if strange := next((key for key in entry.names if key not in _KEYS), ""):
         return f"only your client understands its key {strange!r}"

@@ -16,13 +16,13 @@ from msgspec.structs import replace
 from overspill.errors import SettingsError
 from overspill.mcp.host_configs import entries
 from overspill.mcp.host_configs.clients import USUAL, ConfigDialect
-from overspill.mcp.host_configs.documents import UnwritableFile, WrittenEntry, dump_entry, open_document
+from overspill.mcp.host_configs.documents import ConfiguredServer, UnwritableFile, dump_entry, open_document
 from overspill.mcp.host_configs.entries import recognize
 from overspill.mcp.host_configs.masking import HIDDEN, mask
 from overspill.mcp.host_configs.own_entries import SERVER, list_words, serves_outputs
 from overspill.text import jsonc
 from overspill.text.humanize import escape_line
-from overspill.text.jsonc import Edit, Node
+from overspill.text.jsonc import Edit
 
 ALREADY_WRAPPED = entries.ALREADY_WRAPPED
 NO_ORIGINAL = "its original entry is unknown; change it by hand"
@@ -31,14 +31,6 @@ _TRANSPARENT = {"uv", "uvx"}  # programs behind which Overspill still finds its 
 
 Change = Literal["wrapped", "regrouped", "unwrapped", "none"]
 """`regrouped`: it was wrapped before, and another entry now offers the tools that read its outputs, or no longer does."""
-
-
-class ConfiguredServer(Struct, frozen=True):
-    name: str
-    project: str
-    entry: Node
-    """The entry in the usual spelling, which is the original text if the client uses that spelling itself."""
-    written: WrittenEntry
 
 
 EntryChange: TypeAlias = Sequence[Edit] | ConfiguredServer | str
@@ -78,14 +70,7 @@ class ConfigFile:
         self.name = name
         self._dialect = dialect
         self._document = open_document(text, name, dialect, is_written=is_written)
-        self._edits: list[Edit] = []
-        self.servers: list[ConfiguredServer] = []
-        for each in self._document.entries:
-            node = each.node if dialect.is_usual or self._is_usual(each.value) else None
-            if node is None:
-                usual = json.dumps(dialect.to_usual(each.value), indent=2, default=str)  # TOML and YAML have dates
-                node = jsonc.scan(usual, f"{each.name} in {name}")
-            self.servers.append(ConfiguredServer(each.name, each.project, node, each))
+        self.servers = self._document.servers
         self._by_name = defaultdict[tuple[str, str], list[ConfiguredServer]](list)
         for server in self.servers:
             self._by_name[server.name, server.project].append(server)
@@ -100,7 +85,7 @@ class ConfigFile:
                 before, after = server.entry.raw, self._apply(server, made)
                 kind = "regrouped" if verb == "wrapped" and recognize(server.name, server.entry) else verb
                 outcomes.append(RewriteOutcome(server.name, server.project, kind, "", before, after))
-        return Rewriting(self._document.text(self._edits), tuple(outcomes))
+        return Rewriting(self._document.text, tuple(outcomes))
 
     def find_reader(self) -> str | None:
         """Return the group whose retrieval tools the entry `overspill` offers; empty without it, None if it is another server."""
@@ -127,7 +112,7 @@ class ConfigFile:
         usual = {"type": "stdio", "command": program, "args": [*words, "serve", group]}
         types = {server.entry.get("type") is not None for server in self.servers}
         entry = self._dialect.from_usual(usual if types == {True} else {key: usual[key] for key in ("command", "args")})
-        self._edits += self._document.add(SERVER, entry)
+        self._document.add(SERVER, entry)
 
     def remove_reader(self, only: Sequence[str]) -> str:
         """Remove the entry that reads for a group if these servers, or all, are the last of it. Returns the group, or nothing."""
@@ -135,12 +120,12 @@ class ConfigFile:
         group = next(filter(None, groups.values()), "")
         if not group or any(each for name, each in groups.items() if only and name not in only) or self.find_reader() != group:
             return ""
-        self._edits += self._document.remove(SERVER)
+        self._document.remove(SERVER)
         return group
 
     def wrap(self, server: ConfiguredServer, launch: Sequence[str], group: str, *, is_named: bool, regroups: bool) -> EntryChange:
         found = recognize(server.name, server.entry)
-        why = "" if found else self._dialect.find_refusal(server.written.value)
+        why = "" if found else self._dialect.find_refusal(server.value)
         why = why or entries.find_refusal(server.name, server.entry, is_named=is_named)
         if found and regroups and why == ALREADY_WRAPPED:
             return entries.regroup_entry(server.name, server.entry, found, group) or why
@@ -155,31 +140,25 @@ class ConfigFile:
             for old in file._by_name[server.name, server.project]:
                 if not entries.find_refusal(old.name, old.entry):
                     now = entries.edit_entry(old.entry, entries.wrap_entry(old.name, old.entry, found.launch, found.group))
-                    if file._translate(now) == server.written.value:
+                    if file._translate(now) == server.value:
                         return old
         edits = entries.unwrap_entry(server.entry, found)
         return NO_ORIGINAL if edits is None else edits
 
-    def _is_usual(self, value: Mapping[str, Any]) -> bool:
-        return "url" not in value and self._dialect.to_usual(value) == value
-
     def _apply(self, server: ConfiguredServer, made: Sequence[Edit] | ConfiguredServer) -> str:
         """Make the edits of the file for one entry, and return the entry's new text."""
-        written = server.written
         if isinstance(made, ConfiguredServer):
-            here, there = written.node, made.written.node
-            put = self._document.put
-            self._edits += [jsonc.replace(here, there.raw)] if here and there else put(written, made.written.value)
+            self._document.put(server, made.value, made.node.raw if made.node else "")
             return made.entry.raw
         after = entries.edit_entry(server.entry, made)
-        if server.entry is written.node and (self._dialect.is_usual or self._is_usual(jsonc.scan(after, self.name).value)):
-            self._edits += made
+        if server.entry is server.node and self._dialect.is_spelled_usually(value := jsonc.scan(after, self.name).value):
+            self._document.put(server, value, after)
             return after
         before, changed = self._translate(server.entry.raw), self._translate(after)
         # Unchanged values keep what the file has: they may be of a type that JSON lacks.
-        has = written.value
+        has = server.value
         new = {key: has[key] if key in has and before.get(key) == value else value for key, value in changed.items()}
-        self._edits += self._document.put(written, new)
+        self._document.put(server, new)
         return after
 
     def _translate(self, usual: str) -> dict[str, Any]:
@@ -217,7 +196,7 @@ def wrap(
         return _wrap(ConfigFile(text, name, dialect), launch, only, group, keeps_reader=keeps_reader)
     except UnwritableFile as problem:
         file = ConfigFile(text, name, dialect, is_written=False)
-        there = {server.name: server.written.value for server in file.servers}
+        there = {server.name: server.value for server in file.servers}
         made = _wrap(file, launch, only, "", keeps_reader=True)
         outcomes = [outcome for outcome in made.outcomes if outcome.change == "wrapped"]
         if not outcomes:
