@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.connection import ClientIdentity, ServerConnection, open_connection
+from overspill.mcp.client.connection import ClientIdentity, ServerConnection, connect_alone
 from overspill.mcp.client.peer import Peer
 from overspill.mcp.client.server import Server, open_servers
 
@@ -41,8 +41,7 @@ async def connected(
     config: ServerConfig, peer: Any = None, *, client: ClientIdentity | None = None
 ) -> AsyncIterator[ServerConnection]:
     with anyio.fail_after(60):
-        async with open_connection(config, dict(os.environ), client or ClientIdentity(), peer or Peer()) as link:
-            await link.shake_hands()
+        async with connect_alone(config, dict(os.environ), client or ClientIdentity(), peer or Peer()) as link:
             yield link
 
 

@@ -58,7 +58,7 @@ class ServerConnection:
         self._client = client
         self._running = running
         self._user = running.join(peer)
-        self._notifications = self._user.notifications
+        self.notifications = self._user.notifications
         self._listening = 0
         self._scopes: set[anyio.CancelScope] = set()
         """Of requests to listen."""
@@ -84,17 +84,17 @@ class ServerConnection:
         user.pending += 1
         self._listening += listens_only
         try:
-            with self._notifications.asking():
+            with self.notifications.asking():
                 result = await self._running.dispatcher.send_raw_request(method, data, options)
-            await self._notifications.wait_until_delivered()
-            if self._notifications.has_failed:
+            await self.notifications.wait_until_delivered()
+            if self.notifications.has_failed:
                 raise MCPError(mcp_types.CONNECTION_CLOSED, "Connection closed")
         except MCPError as error:
             if failure := await self._find_failure(error):
                 if isinstance(failure, Unheard) and (failure.gone or self._running.pending == 1):
                     self.ended.set()
                 raise failure from None
-            await self._notifications.wait_until_delivered()
+            await self.notifications.wait_until_delivered()
             raise
         except anyio.get_cancelled_exc_class():
             user.logging += logs  # the server may still send messages
@@ -156,9 +156,6 @@ class ServerConnection:
                 self._idle = anyio.Event()
                 await self._idle.wait()
 
-    async def relay_notifications(self) -> None:
-        await self._notifications.relay(self._deliver)
-
     async def shake_hands(self, client: ClientIdentity | None = None) -> None:
         """Start a session with the server. Call this before anything else. Raises ServerError if it fails."""
         self.handshake = await shake_hands(self._ask, client or self._client, self.config.name)
@@ -218,7 +215,7 @@ class ServerConnection:
         del meta[mcp_types.LOG_LEVEL_META_KEY]
         return False
 
-    async def _deliver(self, method: str, params: Raw) -> None:
+    async def deliver(self, method: str, params: Raw) -> None:
         token = params.get("progressToken") if method == "notifications/progress" else None
         progress = self._user.progress.get(token) if isinstance(token, str) else None
         if progress is not None:
@@ -254,7 +251,9 @@ async def list_pages(ask: Callable[[str, Raw], Awaitable[Raw]], method: str, key
 
 
 @asynccontextmanager
-async def open_server(config: ServerConfig, environ: Mapping[str, str], log: Log) -> AsyncGenerator[RunningServer]:
+async def open_server(
+    config: ServerConfig, environ: Mapping[str, str], log: Log = lambda _: None
+) -> AsyncGenerator[RunningServer]:
     """Start or dial the server. Raises ServerError if that fails. A server process gets `environ`."""
     opened = start_process(config, {**environ, **config.env}) if config.command else open_transport(config, environ, log)
     async with opened as (transport, streams), anyio.create_task_group() as group:
@@ -272,7 +271,7 @@ async def use(
 ) -> AsyncGenerator[ServerConnection]:
     connection = ServerConnection(running, config, client, peer)
     async with anyio.create_task_group() as group:
-        group.start_soon(connection.relay_notifications)
+        group.start_soon(connection.notifications.relay, connection.deliver)
         try:
             yield connection
         finally:
@@ -281,18 +280,9 @@ async def use(
 
 
 @asynccontextmanager
-async def open_connection(
+async def connect_alone(
     config: ServerConfig, environ: Mapping[str, str], client: ClientIdentity, peer: Peer, log: Log = lambda _: None
 ) -> AsyncGenerator[ServerConnection]:
-    """Open the only connection to a server, without a handshake. Raises ServerError if that fails."""
     async with open_server(config, environ, log) as running, use(running, config, client, peer) as connection:
-        yield connection
-
-
-@asynccontextmanager
-async def connect_alone(
-    config: ServerConfig, environ: Mapping[str, str], client: ClientIdentity, peer: Peer, log: Log
-) -> AsyncGenerator[ServerConnection]:
-    async with open_connection(config, environ, client, peer, log) as connection:
         await connection.shake_hands()
         yield connection

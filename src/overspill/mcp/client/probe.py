@@ -8,7 +8,7 @@ import anyio
 from msgspec import Struct
 
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnection, describe_error, list_pages, open_connection
+from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnection, describe_error, list_pages, open_server, use
 from overspill.mcp.client.listings import select_usable
 from overspill.mcp.client.peer import Peer
 from overspill.text import tokens
@@ -39,11 +39,11 @@ class Probe(Struct, frozen=True):
 async def probe(config: ServerConfig, environ: Mapping[str, str], within: float, model: str | None = None) -> Probe:
     """Never raises: a failure is the result's `problem`. Tokens are counted for `model`."""
     began = anyio.current_time()
-    problem, listed, unusable, connections, seconds = "", list[Raw](), "", list[ServerConnection](), 0.0
+    problem, listed, unusable, links, seconds = "", list[Raw](), "", list[ServerConnection](), 0.0
     try:
         with anyio.fail_after(within):
-            async with open_connection(config, environ, ClientIdentity(), Peer()) as connection:
-                connections.append(connection)
+            async with open_server(config, environ) as up, use(up, config, ClientIdentity(), Peer()) as connection:
+                links.append(connection)
                 await connection.shake_hands()
                 if not connection.handshake.is_modern:  # the stateless protocol has no ping
                     await connection.request("ping")
@@ -53,13 +53,13 @@ async def probe(config: ServerConfig, environ: Mapping[str, str], within: float,
                     unusable = ", ".join(flaws)
                 seconds = anyio.current_time() - began
     except* TimeoutError:
-        remark = connections[0].transport.remark if connections else ""
+        remark = links[0].transport.remark if links else ""
         problem = f"The server {config.name} did not answer within {within:g} s.{remark}"
     except* Exception as group:
         problem = describe_error(group, config.name)
     if problem:
         return Probe(config.name, problem)
-    handshake = connections[0].handshake
+    handshake = links[0].handshake
     software = " ".join(str(handshake.info.get(key, "")) for key in ("name", "version")).strip()
     tools: list[ToolSize] = []
     for tool in listed:
