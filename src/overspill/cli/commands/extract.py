@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
@@ -232,7 +233,7 @@ def list_files(given: Sequence[Path]) -> list[SearchedFile]:
     for path in given:
         try:
             if path.is_dir():
-                for file in _walk(path):
+                for file in islice(_walk(path), _MAX_FILES + 1):
                     found.setdefault(file.path, file)
             else:
                 found[path] = SearchedFile(path, path.stat().st_size, is_named=True)
@@ -243,9 +244,7 @@ def list_files(given: Sequence[Path]) -> list[SearchedFile]:
     return list(found.values())
 
 
-def _walk(folder: Path) -> list[SearchedFile]:
-    found: list[SearchedFile] = []
-
+def _walk(folder: Path) -> Iterator[SearchedFile]:
     def report(problem: OSError) -> None:
         if problem.filename == str(folder):
             raise problem
@@ -256,10 +255,7 @@ def _walk(folder: Path) -> list[SearchedFile]:
         for path in (Path(parent, name) for name in sorted(names) if not name.startswith(".")):
             status = path.lstat()
             if stat.S_ISREG(status.st_mode) and status.st_size:
-                found.append(SearchedFile(path, status.st_size, is_named=False))
-        if len(found) > _MAX_FILES:
-            break
-    return found
+                yield SearchedFile(path, status.st_size, is_named=False)
 
 
 def split_files(files: Sequence[SearchedFile]) -> Iterator[list[SearchedFile]]:

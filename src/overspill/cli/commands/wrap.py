@@ -17,7 +17,7 @@ from overspill.cli.launching import parse_launch
 from overspill.cli.terminal import inform, warn
 from overspill.errors import BadRequest, OverspillError
 from overspill.hub.unit import make_unit
-from overspill.mcp.host_configs import entries, examples, rewriting
+from overspill.mcp.host_configs import clients, entries, rewriting
 from overspill.mcp.host_configs.hub_clients import HubAddress
 from overspill.mcp.host_configs.rewriting import RewriteOutcome
 from overspill.text import jsonc
@@ -78,7 +78,7 @@ def wrap(
     way = _choose_way([way for way, is_on in (("one", one), ("hub-http", hub_http), ("each", each)) if is_on], file, hooks=hooks)
     launch = parse_launch(command)
     if file is None and dry and not every:
-        output.print_json(examples.example_entries(launch)) if as_json else click.echo(examples.instructions(launch))
+        output.print_json(clients.example_entries(launch)) if as_json else click.echo(clients.instructions(launch))
         return
     if file is None:
         if servers or as_json:

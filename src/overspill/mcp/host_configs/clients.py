@@ -1,4 +1,5 @@
-"""The clients that Overspill knows: where their files are, how these spell a server, and how to make a client read a change.
+"""The clients that Overspill knows: where their files are, how these spell a server, and how to make a client read a change. Also
+what to write by hand for any other client.
 
 Most spell a server `{"command": …, "args": […], "env": {…}}` or `{"url": …, "headers": {…}}`. Where other forms are described:
 windsurf     docs.windsurf.com/windsurf/cascade/mcp
@@ -12,8 +13,9 @@ goose        block.github.io/goose/docs/guides/config-files
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
@@ -195,3 +197,30 @@ def find_owner(path: Path, clients: Mapping[str, Client]) -> Client | None:
         if place == client.file or (client.project_file and place.as_posix().endswith(f"/{client.project_file}")):
             return client
     return None
+
+
+def example_entries(launch: Sequence[str]) -> dict[str, Any]:
+    """Return entries for users to copy, in the form that most clients take."""
+    program, *words = launch
+    files = ["--name", "files", "--", "npx", "-y", "@modelcontextprotocol/server-filesystem", "/path/to/files"]
+    api = ["--name", "api", "--header-env", "Authorization=API_AUTH", "--url", "https://mcp.example.com/mcp"]
+    return {
+        "mcpServers": {
+            "files": {"command": program, "args": [*words, "proxy", *files]},
+            "api": {"command": program, "args": [*words, "proxy", *api], "env": {"API_AUTH": "Bearer YOUR-TOKEN"}},
+        }
+    }
+
+
+def instructions(launch: Sequence[str]) -> str:
+    return _INSTRUCTIONS.format(pattern=json.dumps(example_entries(launch), indent=2))
+
+
+_INSTRUCTIONS = """\
+For any client that starts MCP servers: let it start Overspill, with the server's own command after `--`.
+A server with a URL becomes a command, too. Its headers come from environment variables, so that no process list shows them.
+
+{pattern}
+
+Leave everything else in an entry (env, cwd and so on) unchanged. Clients with other configurations (TOML, YAML, a form) take
+the same command, arguments and variables. To go back, remove everything up to `--`."""

@@ -65,20 +65,13 @@ class HookPlace(Struct, frozen=True):
     def _find_hooks(self, root: Node, launch: Sequence[str]) -> Iterator[tuple[tuple[str | int, ...], list[str]]]:
         """Yield, for each of our hooks, its path from the root and the words of its command."""
         for event in self.events:
-            yield from self._find_event_hooks(event, _get(_get(root, "hooks"), event), launch)
-
-    def _find_event_hooks(
-        self, event: str, groups: Node | None, launch: Sequence[str]
-    ) -> Iterator[tuple[tuple[str | int, ...], list[str]]]:
-        for group_at, group in enumerate(groups.children if groups and groups.kind == "array" else ()):
-            hooks = _get(group, "hooks")
-            for hook_at, hook in enumerate(hooks.children if hooks and hooks.kind == "array" else ()):
-                words = list[str]()
-                with suppress(ValueError):  # a shell would reject it too
-                    command = _get(hook, "command")
-                    words = shlex.split(command.value) if command and command.kind == "string" else words
-                if words[-2:] == ["hook", self.client] and (is_overspill(words[:-2]) or words[:-2] == list(launch)):
-                    yield ("hooks", event, group_at, "hooks", hook_at), words
+            for group_at, group in enumerate(_list(_get(_get(root, "hooks"), event))):
+                for hook_at, hook in enumerate(_list(_get(group, "hooks"))):
+                    words, command = list[str](), _get(hook, "command")
+                    with suppress(ValueError):  # a shell would reject it too
+                        words = shlex.split(command.value) if command and command.kind == "string" else words
+                    if words[-2:] == ["hook", self.client] and (is_overspill(words[:-2]) or words[:-2] == list(launch)):
+                        yield ("hooks", event, group_at, "hooks", hook_at), words
 
     def add_server(self, text: str, name: str, launch: Sequence[str]) -> str:
         """Add our server unless the file has it, and return the new text. Raises SettingsError if another server has its name."""
@@ -133,9 +126,12 @@ def _get(node: Node | None, key: str) -> Node | None:
     return node.get(key) if node and node.kind == "object" else None
 
 
+def _list(node: Node | None) -> Sequence[Node]:
+    return node.children if node and node.kind == "array" else ()
+
+
 def list_words(entry: Node) -> list[str]:
-    command, args = _get(entry, "command"), _get(entry, "args")
-    found = [command, *(args.children if args and args.kind == "array" else ())]
+    found = [_get(entry, "command"), *_list(_get(entry, "args"))]
     return [node.value for node in found if node and node.kind == "string"]
 
 
