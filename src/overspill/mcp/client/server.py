@@ -192,8 +192,11 @@ class Server:
             raise
 
     def select_usable(self, pages: Iterable[object], key: str, taken: Iterable[str] = ()) -> list[Raw]:
-        """Like `listings.select_usable`, but logs what is left out."""
+        """Like `listings.select_usable`, but logs what is left out, and learns which arguments of tools go into headers."""
         usable, flaws = select_usable(pages, key, taken)
+        if key == "tools" and (connection := self.connection):
+            for tool in usable:
+                connection.learn_headers(tool)
         new = [flaw for flaw in flaws if f"{key}: {flaw}" not in self._logged]
         if new and len(self._logged) < _MAX_LOGGED_ONCE:
             self._logged.update(f"{key}: {flaw}" for flaw in new)
@@ -216,10 +219,7 @@ class Server:
             why = quote_line(refusal.message).rstrip(".")
             raise ServerError(f"The server {self.name} refused to list its tools: {why}.") from None
         listed = self.select_usable([page.get("tools") for page in pages], "tools")
-        tools = [tool for tool in listed if self.config.allows(tool["name"])]
-        for tool in tools:
-            connection.learn_headers(tool)
-        return tools
+        return [tool for tool in listed if self.config.allows(tool["name"])]
 
     async def call_tool(self, name: str, args: Mapping[str, Any]) -> Output:
         """Call a tool; the current job shows its progress. Raises MCPError if the server refuses, ServerError if it is gone."""

@@ -166,9 +166,6 @@ class Catalog:
         self._known[server.name] = {**before, **{tool["name"]: tool for tool in tools}}
         self.changes += 1
         self._whole.add(server.name) if is_whole else self._whole.discard(server.name)
-        if connection is not None:
-            for tool in tools:
-                connection.learn_headers(tool)
         return tools
 
     def _present(self, server: Server, tools: Sequence[Raw]) -> list[Raw]:

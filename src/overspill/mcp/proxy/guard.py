@@ -10,6 +10,7 @@ from typing import Protocol
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from msgspec import Struct, field
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
@@ -39,28 +40,19 @@ class KnownPrincipals(Protocol):
     def count_sessions(self, principal: str) -> int: ...
 
 
-class Guard:
+class Guard(Struct, eq=False):
     """Refuses a request before anything else looks at it. Does not pass the token on."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        principals: KnownPrincipals,
-        hosts: Collection[str],
-        origins: Collection[str],
-        are_files_short: Callable[[], bool],
-    ) -> None:
-        self._app = app
-        self._hosts = hosts
-        self._origins = origins
-        self._principals = principals
-        self._are_files_short = are_files_short
-        self._bytes = Counter[str]()
+    app: ASGIApp
+    principals: KnownPrincipals
+    hosts: Collection[str]
+    origins: Collection[str]
+    are_files_short: Callable[[], bool]
+    _bytes: Counter[str] = field(default_factory=Counter[str])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
         principal = self._identify(headers)
@@ -70,12 +62,12 @@ class Guard:
             return
         user = AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
         rest = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
-        self._principals.requests[principal] += 1
+        self.principals.requests[principal] += 1
         scope[LET_IN], scope[IS_STREAM], scope[PRINCIPAL] = True, scope["method"] == "GET", principal
         try:
             await self._pass_on({**scope, "headers": rest, "user": user}, receive, send, principal)
         finally:
-            self._principals.requests[principal] -= 1
+            self.principals.requests[principal] -= 1
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send, principal: str) -> None:
         """Count the body until the request ends, because something may hold on to it until then."""
@@ -95,34 +87,34 @@ class Guard:
             return message
 
         try:
-            await self._app(scope, receive_counted, send)
+            await self.app(scope, receive_counted, send)
         finally:
             self._bytes[principal] -= taken
 
     def _identify(self, headers: Headers) -> str | None:
         kind, _, token = headers.get("authorization", "").partition(" ")
         given = identify_token(token.strip().encode("latin-1"))
-        known = [each for each in self._principals.names if hmac.compare_digest(each, given)]
+        known = [each for each in self.principals.names if hmac.compare_digest(each, given)]
         return known[0] if known and kind.lower() == "bearer" else None
 
     def _refuse(self, headers: Headers, principal: str | None) -> Response | None:
         """Return a refusal, or None. Host and Origin are compared as whole strings, because a parser could be tricked."""
         hosts = headers.getlist("host")
-        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+        if len(hosts) != 1 or hosts[0].lower() not in self.hosts:
             return PlainTextResponse("The Host header does not name this proxy.", 421)
-        if any(origin.lower() not in self._origins for origin in headers.getlist("origin")):
+        if any(origin.lower() not in self.origins for origin in headers.getlist("origin")):
             return PlainTextResponse("The Origin header does not name this proxy.", 403)
         if principal is None:
             return _refuse_token()
-        share = min(_MAX_REQUESTS, max_files() // 2) // len(self._principals.names)
-        if self._principals.requests[principal] >= (most := max(_MIN_REQUESTS_PER_TOKEN, share)):
+        share = min(_MAX_REQUESTS, max_files() // 2) // len(self.principals.names)
+        if self.principals.requests[principal] >= (most := max(_MIN_REQUESTS_PER_TOKEN, share)):
             return _refuse_for_now(f"This token has {most} requests open.")
         version = headers.get("mcp-protocol-version")
         if "mcp-session-id" in headers or (version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS):
             return None  # such a request opens no session
-        if self._principals.count_sessions(principal) >= _MAX_SESSIONS_PER_TOKEN:
+        if self.principals.count_sessions(principal) >= _MAX_SESSIONS_PER_TOKEN:
             return _refuse_for_now(f"This token has {_MAX_SESSIONS_PER_TOKEN} sessions open.")
-        if self._are_files_short():
+        if self.are_files_short():
             return PlainTextResponse("The proxy has too many files open for a new session. Try again later.", 503, _RETRY_LATER)
         return None
 
