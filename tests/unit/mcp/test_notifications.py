@@ -4,6 +4,7 @@ import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -11,6 +12,8 @@ import mcp_types
 import pytest
 from mcp.shared.message import SessionMessage
 
+from overspill.mcp.client.peer import Peer
+from overspill.mcp.client.running import RunningServer
 from overspill.mcp.client.streams import IncomingStream, Notifications
 from overspill.mcp.proxy import stdio
 from overspill.mcp.proxy.stdio import OutgoingStream
@@ -42,7 +45,7 @@ class Server:
         self.answered = anyio.Event()
         self.may_deliver = anyio.Event()
         self._to_us, stream = anyio.create_memory_object_stream[Any](0)
-        self._stream = IncomingStream(stream, self.notifications, admit_all)
+        self._stream = IncomingStream(stream, self.notifications.wait_for_room, admit_all)
 
     async def send(self, item: Any) -> bool:
         """Whether it is read."""
@@ -65,6 +68,9 @@ class Server:
     async def read(self) -> None:
         async for item in self._stream:
             assert isinstance(item, SessionMessage)
+            if isinstance(item.message, mcp_types.JSONRPCNotification):  # as the SDK gives it to `RunningServer`
+                self.notifications.put(item.message.method, item.message.params or {})
+                continue
             self.answers.append(getattr(item.message, "id", None))
             self.answered.set()
 
@@ -162,17 +168,39 @@ async def test_who_waits_for_a_delivery_is_woken_when_nothing_more_is_delivered(
         await notifications.wait_for_room()
 
 
-async def test_cancellations_and_errors_of_the_stream_reach_the_sdk():
+async def test_everything_that_a_server_sends_reaches_the_sdk_in_order():
     cancelled = mcp_types.JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params={"requestId": 1})
     sender, receiver = anyio.create_memory_object_stream[Any](3)
-    stream, problem = IncomingStream(receiver, Notifications(), admit_all), ValueError("torn")
+    stream, problem = IncomingStream(receiver, Notifications().wait_for_room, admit_all), ValueError("torn")
     sender.send_nowait(problem)
     sender.send_nowait([note(1), SessionMessage(cancelled)])
     sender.close()
     found = [item async for item in stream]
     assert found[0] is problem
-    assert [each.message for each in found[1:]] == [cancelled]
+    assert [each.message for each in found[1:]] == [note(1).message, cancelled]
     await stream.aclose()
+
+
+async def test_notes_are_delivered_in_order_and_cancellations_are_not_delivered():
+    cancelled = mcp_types.JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params={"requestId": 1})
+    sender, receiver = anyio.create_memory_object_stream[Any](3)
+    answers, _unread = anyio.create_memory_object_stream[SessionMessage](3)
+    transport: Any = SimpleNamespace(restore=lambda item: item)
+    running = RunningServer("server", transport, (receiver, answers), print)
+    user, heard = running.join(Peer()), list[int]()
+
+    async def hear(method: str, params: dict[str, Any]) -> None:
+        heard.append(params["number"])
+
+    sender.send_nowait([note(0), SessionMessage(cancelled), note(1), note(2)])
+    async with anyio.create_task_group() as group:
+        await group.start(running.run)
+        group.start_soon(user.notifications.relay, hear)
+        await anyio.wait_all_tasks_blocked()
+        assert heard == [0, 1, 2]
+        group.cancel_scope.cancel()
+    sender.close()
+    _unread.close()
 
 
 async def test_lines_that_wait_are_bounded_and_arrive_in_order():

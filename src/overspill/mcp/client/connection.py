@@ -259,10 +259,8 @@ async def open_server(
     async with opened as (transport, streams), anyio.create_task_group() as group:
         running = RunningServer(config.name, transport, streams, log)
         await group.start(running.run)
-        try:
-            yield running
-        finally:
-            group.cancel_scope.cancel()
+        yield running
+        group.cancel_scope.cancel()
 
 
 @asynccontextmanager

@@ -60,7 +60,7 @@ class RunningServer:
         self._logged: set[str] = set()
         self._tokens = itertools.count(1)
         self._answers = AnswerStream(streams[1])
-        incoming = IncomingStream(streams[0], self, self._answers.admit, transport.restore)
+        incoming = IncomingStream(streams[0], self._wait_for_room, self._answers.admit, transport.restore)
         self.dispatcher = JSONRPCDispatcher(incoming, self._answers)
         if isinstance(transport, RedactingTransport):
             transport.on_lost = self._mark_lost
@@ -75,7 +75,7 @@ class RunningServer:
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         try:
-            await self.dispatcher.run(self._on_request, _ignore, task_status=task_status)
+            await self.dispatcher.run(self._on_request, _ignore, self._take, task_status=task_status)
         finally:
             self.ended.set()
 
@@ -100,13 +100,15 @@ class RunningServer:
             self._logger = user
         return self._logger is user
 
-    def put(self, method: str, params: Raw) -> None:
-        """Take a notification of the server."""
-        for user in self._find_recipients(method, params):
-            if not user.notifications.put(method, params):
+    def _take(self, method: str, params: Mapping[str, Any] | None) -> bool:
+        """Take a notification, in order. The SDK has handled cancellations, and would start a task for any other."""
+        given = dict(params or {})
+        for user in self._find_recipients(method, given) if method != "notifications/cancelled" else ():
+            if not user.notifications.put(method, given):
                 self._log_once(f"A client of the server {self.name} reads too slowly, so notifications for it are left out.")
+        return True
 
-    async def wait_for_room(self) -> None:
+    async def _wait_for_room(self) -> None:
         if self.only is not None:
             await self.only.notifications.wait_for_room()
 
@@ -149,4 +151,4 @@ class RunningServer:
 
 
 async def _ignore(*_: object) -> None:
-    """Do nothing: `IncomingStream` has taken every notification but cancellations, which the SDK handles."""
+    """Do nothing: `_take` has taken every notification."""

@@ -293,7 +293,5 @@ async def open_servers(
     async with open_group() as group:
         for server in servers.values():
             group.start_soon(server.run)
-        try:
-            yield servers
-        finally:
-            group.cancel_scope.cancel()
+        yield servers
+        group.cancel_scope.cancel()

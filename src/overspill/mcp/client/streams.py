@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import anyio
 import mcp_types
@@ -55,14 +55,6 @@ def drop_records() -> Generator[None]:
         yield
     finally:
         _is_ours.reset(before)
-
-
-class Inbox(Protocol):
-    """Takes the notifications of a server."""
-
-    def put(self, method: str, params: Raw) -> object: ...
-
-    async def wait_for_room(self) -> None: ...
 
 
 class Notifications:
@@ -199,12 +191,12 @@ class IncomingStream(ObjectReceiveStream[Incoming]):
     def __init__(
         self,
         stream: Any,
-        notifications: Inbox,
+        wait_for_room: Callable[[], Awaitable[None]],
         admit: Callable[[Incoming], Awaitable[bool]],
         restore: Callable[[Incoming], Incoming] = lambda item: item,
     ) -> None:
         self._stream = stream
-        self._notifications = notifications
+        self._wait_for_room = wait_for_room
         self._admit = admit
         self._restore = restore
         self._batch: deque[Incoming] = deque()
@@ -216,14 +208,9 @@ class IncomingStream(ObjectReceiveStream[Incoming]):
     async def receive(self) -> Incoming:
         while True:
             while self._batch:
-                item = self._batch.popleft()
-                message = item.message if isinstance(item, SessionMessage) else None
-                # The SDK cancels the server's own requests itself.
-                if isinstance(message, mcp_types.JSONRPCNotification) and message.method != "notifications/cancelled":
-                    self._notifications.put(message.method, dict(message.params or {}))
-                elif await self._admit(item):
+                if await self._admit(item := self._batch.popleft()):
                     return item
-            await self._notifications.wait_for_room()
+            await self._wait_for_room()
             received: Incoming | list[SessionMessage] = await self._stream.receive()
             self._batch.extend(map(self._restore, received if isinstance(received, list) else [received]))
 
