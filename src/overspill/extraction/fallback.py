@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from msgspec.structs import replace
 
 from overspill.extraction.chunks import Span
@@ -10,14 +12,12 @@ from overspill.extraction.findings import NOT_FOUND, NOT_FOUND_YET
 from overspill.extraction.inquiry import run_in_thread
 from overspill.extraction.provenance import read_excerpts
 from overspill.text import tokens
-from overspill.text.encoding import character_start, decode
-from overspill.truncate import Cut, truncate_ends
+from overspill.truncate import truncate_stored
 from overspill.types import UNLIKELY, Extraction
 
 BUILTIN = "builtin/lexical"
 
 BY_ENGINE = "The built-in engine answered instead: passages by their words, no model."
-_MAX_CHARACTER_BYTES = 4
 
 
 async def fall_back(
@@ -80,11 +80,10 @@ def extract_with_engine(document: Document, query: str, policy: Policy, engine: 
 
 def extract_by_truncation(document: Document, policy: Policy) -> Extraction:
     """The beginning and the end of the document. Blocks. Reads only as much of both as it may show."""
-    limit = policy.max_tokens * tokens.CHARS_PER_TOKEN
-    cut = _truncate(document, limit)
-    while tokens.has_more_than(cut.text, policy.max_tokens) and limit > 1:
+    size, limit = document.size, policy.max_tokens * tokens.CHARS_PER_TOKEN
+    truncate = partial(truncate_stored, document.reader.read, document.reader.size, size.chars, size.lines)
+    while tokens.has_more_than((cut := truncate(limit)).text, policy.max_tokens) and limit > 1:
         limit = limit * 3 // 4
-        cut = _truncate(document, limit)
     return Extraction(
         text=cut.text,
         excerpts=(),
@@ -95,13 +94,3 @@ def extract_by_truncation(document: Document, policy: Policy) -> Extraction:
         chunks_searched=0,
         chunks_total=1,
     )
-
-
-def _truncate(document: Document, limit: int) -> Cut:
-    size, reach = document.reader.size, limit * 4
-    head = document.reader.read(0, reach + _MAX_CHARACTER_BYTES)
-    low = max(size - reach - _MAX_CHARACTER_BYTES, 0)
-    tail = document.reader.read(low, size)
-    first = decode(head[: character_start(head, min(reach, len(head)))] if reach < len(head) else head)
-    last = decode(tail[character_start(tail, min(_MAX_CHARACTER_BYTES, len(tail))) :] if low else tail)
-    return truncate_ends(first, last, document.size.chars, document.size.lines, limit)

@@ -20,7 +20,7 @@ from overspill.store.spool import Spool
 from overspill.text import encoding
 from overspill.text.images import identify_image
 from overspill.text.names import own_name
-from overspill.truncate import ENDS_ARE_ENOUGH, Cut, read_shape, truncate, truncate_ends
+from overspill.truncate import ENDS_ARE_ENOUGH, Cut, read_shape, truncate, truncate_ends, truncate_stored
 from overspill.types import Block, Kept, Size, Truncation
 from overspill.wording import replies as wording
 
@@ -59,14 +59,10 @@ class OutputText:
         needs_whole = strategy not in ENDS_ARE_ENOUGH or self.size.chars <= 2 * limit
         if needs_whole and (whole := self._whole(_MAX_PARSED_BYTES)) is not None:
             return truncate(whole, limit, strategy, shape)
-        if self._plain is not None:
-            head, tail = self._plain[:limit], self._plain[-limit:]
-        else:
-            head = encoding.decode(self.read(0, limit * 4))[:limit]
-            data = self.read(max(0, self.size.bytes - limit * 4), self.size.bytes)
-            first = next((at for at in range(min(4, len(data))) if data[at] & 0xC0 != 0x80), 0)  # not inside a character
-            tail = encoding.decode(data[first:])[-limit:]
-        return truncate_ends(head, tail, self.size.chars, self.size.lines, limit, strategy, shape)
+        size, plain = self.size, self._plain
+        if plain is not None:
+            return truncate_ends(plain[:limit], plain[-limit:], size.chars, size.lines, limit, strategy, shape)
+        return truncate_stored(self.read, size.bytes, size.chars, size.lines, limit, strategy, shape)
 
     def truncate_to_bytes(self, limit: int, settings: Settings) -> Cut:
         """Shorten it to `limit` bytes of UTF-8."""

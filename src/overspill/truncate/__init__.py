@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from functools import partial
 
 from overspill.errors import SettingsError
+from overspill.text.encoding import decode
 from overspill.text.lines import count_lines
 from overspill.text.regex import regex
 from overspill.truncate.element_json import outline_json
@@ -29,6 +30,7 @@ __all__ = [
     "read_shape",
     "truncate",
     "truncate_ends",
+    "truncate_stored",
     "truncate_until",
 ]
 
@@ -94,6 +96,21 @@ def truncate_ends(
     # A piece may end between a CR and its LF. Drop its half to keep cuts from separating them.
     ends = BothEnds(head.removesuffix("\r"), tail.removeprefix("\n"), total_chars, total_lines)
     return shorten_ends(strategy if strategy in ENDS_ARE_ENOUGH else "head_tail", ends, limit, shape)
+
+
+def truncate_stored(
+    read: Callable[[int, int], bytes],
+    size: int,
+    total_chars: int,
+    total_lines: int,
+    limit: int,
+    strategy: str = "head_tail",
+    shape: Shape = _DEFAULT_SHAPE,
+) -> Cut:
+    """Like `truncate_ends`, for `size` bytes of which `read` returns a range. Reads only what it may show of each end."""
+    reach = 4 * limit  # a character has at most four bytes, so the halves of characters are not among the last or first `limit`
+    head, tail = decode(read(0, reach))[:limit], decode(read(max(0, size - reach), size))[-limit:]
+    return truncate_ends(head, tail, total_chars, total_lines, limit, strategy, shape)
 
 
 def _check(limit: int, strategy: str) -> None:

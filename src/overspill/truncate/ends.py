@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from overspill.text.lines import count_lines
-from overspill.truncate.shape import (
-    ELLIPSIS,
-    Cut,
-    Gap,
-    Marker,
-    Shape,
-    mark_beginning,
-    mark_briefly,
-    mark_middle,
-    mark_remainder,
-)
+from overspill.truncate.shape import ELLIPSIS, Cut, Shape
 
 
 class BothEnds(Struct, frozen=True):
@@ -33,6 +25,45 @@ class BothEnds(Struct, frozen=True):
         """The whole text, if the ends cover it."""
         missing = self.chars - len(self.head)
         return self.head + self.tail[len(self.tail) - missing :] if missing <= len(self.tail) else None
+
+
+class Gap(Struct, frozen=True):
+    """What is omitted between two kept ends, either of which may be empty."""
+
+    head: str
+    tail: str
+    lines: int
+    chars: int
+    cuts_above: bool = False
+    cuts_below: bool = False
+
+
+Marker: TypeAlias = Callable[[Gap], str]
+
+
+def mark_middle(gap: Gap) -> str:
+    return f"\n... [{gap.lines:,} lines / {gap.chars:,} chars omitted{_cuts(gap)}] ...\n"
+
+
+def mark_beginning(gap: Gap) -> str:
+    return f"... [Beginning omitted: {gap.lines:,} lines / {gap.chars:,} chars{_cuts(gap)}] ..." + ("\n\n" if gap.tail else "")
+
+
+def mark_remainder(gap: Gap) -> str:
+    blank = "" if not gap.head else "\n" if gap.head.endswith("\n") else "\n\n"
+    return f"{blank}... [Remainder omitted: {gap.lines:,} lines / {gap.chars:,} chars{_cuts(gap)}] ..."
+
+
+def mark_briefly(gap: Gap) -> str:
+    return f"[{gap.chars:,} chars omitted]"
+
+
+def _cuts(gap: Gap) -> str:
+    if gap.cuts_above and gap.cuts_below:
+        return "; the lines above and below are cut"
+    if gap.cuts_above:
+        return "; the line above is cut"
+    return "; the line below is cut" if gap.cuts_below else ""
 
 
 class EndsPlan(Struct, frozen=True):

@@ -11,7 +11,17 @@ from overspill import truncate as room
 from overspill.errors import SettingsError
 from overspill.settings import Settings
 from overspill.settings.keys import Override, TruncationSettings
-from overspill.truncate import STRATEGIES, Cut, Shape, StrategyName, read_shape, truncate, truncate_ends, truncate_until
+from overspill.truncate import (
+    STRATEGIES,
+    Cut,
+    Shape,
+    StrategyName,
+    read_shape,
+    truncate,
+    truncate_ends,
+    truncate_stored,
+    truncate_until,
+)
 
 NUMBERED = "".join(f"line {number:03}\n" for number in range(1000))
 
@@ -41,6 +51,7 @@ def test_the_door_is_short() -> None:
         "read_shape",
         "truncate",
         "truncate_ends",
+        "truncate_stored",
         "truncate_until",
     ]
 
@@ -102,6 +113,13 @@ def test_you_can_add_your_own_strategy() -> None:
 def test_ends_give_what_the_whole_text_gives(strategy: str) -> None:
     ends = truncate_ends(NUMBERED[:500], NUMBERED[-500:], len(NUMBERED), 1000, 300, strategy)
     assert ends == truncate(NUMBERED, 300, strategy)
+
+
+@pytest.mark.parametrize("text", ["aé€🎉" * 90, "🎉" * 301, "é" * 299 + "🎉", "€a" * 150])
+def test_stored_bytes_give_what_their_text_gives(text: str) -> None:
+    data, limit = text.encode(), 100
+    ends = truncate_stored(lambda start, end: data[start:end], len(data), len(text), 1, limit)
+    assert ends == truncate(text, limit)
 
 
 @pytest.mark.parametrize("strategy", ["element", "none"])
