@@ -1,4 +1,4 @@
-"""One question about one document, and how to ask a model about it."""
+"""One question about one document, how to ask a model about it, and what was answered: a repeated question continues there."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from msgspec.structs import replace
 
 from overspill.errors import OverspillError
 from overspill.extraction import prompting
-from overspill.extraction.cache import Cache, CacheKey
-from overspill.extraction.chunks import CitableLines
+from overspill.extraction.chunks import CitableLines, Span
 from overspill.extraction.document import (
     Document,
     Engine,
@@ -31,17 +30,43 @@ from overspill.extraction.report import ModelReport
 from overspill.extraction.support import choose_supporting
 from overspill.models.protocol import Request, Response
 from overspill.models.targets import Targets
+from overspill.store.recent import Recent
 from overspill.text import tokens
 from overspill.text.encoding import decode
+from overspill.types import Extraction
 
 T = TypeVar("T")
 
 MAX_ANSWER_CHARS = 256 * 1024
 """A longer report is rejected, because something must have gone wrong."""
-
+MAX_RESULT_CHARS = 16 << 20
+"""Characters of results that a session holds. Results of single chunks have a separate limit of the same size."""
 _MIN_ROOM_TOKENS = 256
 _SAMPLE_BYTES = 2048  # bytes
 _SAMPLE_COUNT = 64
+
+
+class CacheKey(Struct, frozen=True):
+    """Everything an answer depends on."""
+
+    sha256: str
+    query: str
+    mode: str
+    model: str
+    prompts: str
+    max_tokens: int
+
+
+class Cache:
+    """What a session has extracted: whole results and single chunks, but no failures and partial results."""
+
+    def __init__(self) -> None:
+        self.results: Recent[CacheKey, Extraction] = Recent(
+            MAX_RESULT_CHARS, lambda result: len(result.text) + sum(len(excerpt.text) for excerpt in result.excerpts)
+        )
+        self.chunks: Recent[tuple[CacheKey, Span], ModelReport] = Recent(
+            MAX_RESULT_CHARS, lambda report: len(report.answer) + sum(map(len, report.quotes))
+        )
 
 
 class Inquiry(Struct, frozen=True):

@@ -10,7 +10,6 @@ import anyio
 from msgspec.structs import replace
 
 from overspill.errors import BadRequest
-from overspill.extraction.cache import Cache
 from overspill.extraction.document import (
     Document,
     Engine,
@@ -25,7 +24,7 @@ from overspill.extraction.document import (
 from overspill.extraction.fallback import ask_engine, extract_by_truncation, fall_back
 from overspill.extraction.findings import NOT_FOUND
 from overspill.extraction.full_chunked import compute_chunk_tokens
-from overspill.extraction.inquiry import Inquiry, run_in_thread, scale_for_model
+from overspill.extraction.inquiry import Cache, Inquiry, run_in_thread, scale_for_model
 from overspill.extraction.prompting import PlainPrompts, WrappedPrompts
 from overspill.extraction.strategies import choose_mode, extract_beside_engine, extract_by_mode
 from overspill.models.targets import Targets

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from overspill.extraction.cache import MAX_RESULT_CHARS, Cache, CacheKey
 from overspill.extraction.chunks import Span
+from overspill.extraction.inquiry import MAX_RESULT_CHARS, Cache, CacheKey
 from overspill.extraction.report import ModelReport
 from overspill.types import Excerpt, Extraction
 
