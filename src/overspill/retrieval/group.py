@@ -26,6 +26,7 @@ from overspill.types import Kept
 
 JOBS = "/:jobs"
 """Follows a family's name in the names of the parts that hold jobs of a task engine. There may be many: one for each job."""
+_STORED = '"event":"kept"'
 _OLD_JOB_MS = 86_400_000  # jobs that were queued longer ago are not announced
 _MAX_SESSIONS_TO_LIST_NAMES = 32
 _MAX_SESSIONS_WITH_TASKS = 64  # the newest; servers do not keep tasks for long
@@ -73,14 +74,8 @@ class SessionGroup:
         for kept in self._find_recorded(file[-handles.ENDING_CHARS :]):
             if kept.id == file and session in (None, kept.session):
                 return kept
-        for shelf, _ in self._readable_sessions(session, file):
-            with suppress(HandleError, StoreError), closing(shelf):
-                if session is None:
-                    shelf.open(file).close()  # most sessions do not have it, and their journals need not be read
-                for kept in _stored_outputs(shelf.journal(), shelf.session, file):
-                    if kept.id == file:
-                        return kept
-        return None
+        found = self._list_outputs(self._readable_sessions(session, file), file, having=file if session is None else "")
+        return next((kept for kept in found if kept.id == file), None)
 
     def open_shelf(self, kept: Kept) -> Shelf:
         """The shelf of an output, for reading. Raises UnknownHandle or StoreError."""
@@ -90,10 +85,8 @@ class SessionGroup:
         """The handles of the outputs that have this name."""
         ending = handles.ending(name)
         found = {kept.handle for kept in self._find_recorded(ending) if kept.name == name}
-        for shelf, _ in () if found else self._readable_sessions():
-            with suppress(StoreError), closing(shelf):
-                found.update(kept.handle for kept in _stored_outputs(shelf.journal(), shelf.session, ending) if kept.name == name)
-        return found
+        elsewhere = () if found else self._list_outputs(self._readable_sessions(), ending)
+        return found.union(kept.handle for kept in elsewhere if kept.name == name)
 
     def _find_recorded(self, ending: str) -> Iterator[Kept]:
         """The outputs whose ids end with `ending`, if the store has an index of them."""
@@ -110,17 +103,13 @@ class SessionGroup:
                 labels += self._store.shelves(family=family, most=_MAX_SESSIONS_TO_LIST_NAMES)
         if len(labels) >= _MAX_SESSIONS_TO_LIST_NAMES:
             return None
-        taken: set[str] = set()
-        for shelf, _ in self._open(labels):
-            with suppress(StoreError), closing(shelf):
-                taken.update(kept.name for kept in _stored_outputs(shelf.journal(), shelf.session, '"event":"kept"'))
-        return taken
+        return {kept.name for kept in self._list_outputs(labels, _STORED)}
 
     def find_job(self, spelling: str) -> Job | None:
         """A job of an ended session that failed, or was still running when the session ended; or one that another worker runs."""
         session, file = handles.parse(spelling)
-        for shelf, is_live in self._readable_sessions(session, file):
-            with suppress(StoreError), closing(shelf):
+        for shelf, is_live in self._open(self._readable_sessions(session, file)):
+            with suppress(StoreError):
                 if change := find_last_change(events.decode_events(shelf.journal(), about=file), file):
                     return None if change.state == "ready" else restore_job(change, is_live=is_live)
         return None
@@ -204,20 +193,17 @@ class SessionGroup:
 
     def list_kept(self) -> list[Kept]:
         """The outputs of the sessions that this one is shared with, oldest session first."""
-        found: list[Kept] = []
-        for shelf, _ in self._open(sorted(filter(self._shares, self._iterate_labels()), key=lambda label: label.session)):
-            with suppress(HandleError, StoreError), closing(shelf):
-                found += list(_stored_outputs(shelf.journal(), shelf.session))
-        return found
+        shared = sorted(filter(self._shares, self._iterate_labels()), key=lambda label: label.session)
+        return list(self._list_outputs(shared))
 
     def list_most_useful(self) -> list[Kept]:
         """Outputs that can still be read, those used last and those read most in turn. Includes live sessions."""
         found: dict[str, tuple[float, Kept]] = {}
         reads: Counter[str] = Counter()
         for shelf, is_live in self._open(self._iterate_labels()):
-            with suppress(HandleError, StoreError), closing(shelf):
+            with suppress(HandleError, StoreError):
                 lines = list(shelf.journal())
-                for kept in _stored_outputs(lines, shelf.session, '"event":"kept"') if not is_live or self.is_shared else ():
+                for kept in _stored_outputs(lines, shelf.session, _STORED) if not is_live or self.is_shared else ():
                     with suppress(UnknownHandle):
                         found[kept.id] = shelf.last_used(kept.id), kept
                 about = events.decode_events(lines, about='"event":"retrieval"')
@@ -229,20 +215,15 @@ class SessionGroup:
 
     def has_outputs(self) -> bool:
         """Whether any session has outputs. Stops at the first one that does."""
-        for shelf, _ in self._open(filter(self._may_read, self._iterate_labels())):
-            with suppress(StoreError), closing(shelf):
-                if next(_stored_outputs(shelf.journal(), shelf.session), None):
-                    return True
-        return False
+        return any(self._list_outputs(filter(self._may_read, self._iterate_labels())))
 
-    def _readable_sessions(self, session: str | None = None, file: str = "") -> Iterator[tuple[Shelf, bool]]:
+    def _readable_sessions(self, session: str | None = None, file: str = "") -> Iterator[ShelfLabel]:
         """The sessions that have ended, or whose client has, and those that this one is shared with. With a `file`, begins with
         the part of the job with this id, and skips the parts of other jobs: there may be many."""
         if session is None and file:
-            yield from self._open(filter(self._may_read, self._find_label(file)))
+            yield from filter(self._may_read, self._find_label(file))
         labels = self._iterate_labels(with_parts=not file) if session is None else self._find_label(session)
-        newest_first = sorted(labels, key=lambda label: label.session, reverse=True)
-        yield from self._open(filter(self._may_read, newest_first))
+        yield from filter(self._may_read, sorted(labels, key=lambda label: label.session, reverse=True))
 
     def _may_read(self, label: ShelfLabel) -> bool:
         if label.live:
@@ -254,12 +235,20 @@ class SessionGroup:
         conversation = conversation_in(label.name)
         return (self.is_shared and self._conversation in ("", conversation)) or (or_is_over and is_over(conversation))
 
+    def _list_outputs(self, labels: Iterable[ShelfLabel], about: str = "", *, having: str = "") -> Iterator[Kept]:
+        """The outputs of these sessions, or only those on lines with the word `about`. `having`: an output that a session must
+        have, because most do not, and their journals need not be read."""
+        for shelf, _ in self._open(labels):
+            with suppress(HandleError, StoreError):
+                if having:
+                    shelf.open(having).close()
+                yield from _stored_outputs(shelf.journal(), shelf.session, about)
+
     def _open(self, labels: Iterable[ShelfLabel]) -> Iterator[tuple[Shelf, bool]]:
-        """Open shelves for reading, and say whether they are live. Skips sessions that have just been removed."""
-        for label in labels:
-            if self._has(label):
-                with suppress(HandleError, StoreError):
-                    yield self._store.read_shelf(label.session), label.live
+        """Open shelves for reading, one at a time, and say whether they are live. Skips sessions that were just removed."""
+        for label in filter(self._has, labels):
+            with suppress(HandleError, StoreError), closing(self._store.read_shelf(label.session)) as shelf:
+                yield shelf, label.live
 
     def _has(self, label: ShelfLabel) -> bool:
         if (self.is_shared and label.name == self.name) or label.name == name_part(self.name, label.session):
