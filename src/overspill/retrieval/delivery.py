@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -10,19 +10,23 @@ import anyio.to_thread
 from msgspec import Struct
 
 from overspill import handles
+from overspill.calls.invoke import Tool
 from overspill.calls.job import Job
+from overspill.calls.service import CallService
 from overspill.errors import OverspillError
 from overspill.extraction import BUILTIN
 from overspill.gate import replies
 from overspill.gate.decide import Keep, Pass, decide
 from overspill.gate.gate import Gate
 from overspill.gate.passages import Passages
+from overspill.gate.recorder import ReplyRecorder
 from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.lexical.index import Work
 from overspill.reading import Bound
 from overspill.record.events import OutputExtracted, now_ms
 from overspill.retrieval.extracted import format_abstract
 from overspill.retrieval.extractor import ExtractionRequest, Extractor, read_document
+from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.output import quote_spans
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.retrieval.pages import Page
@@ -91,6 +95,40 @@ class StandIns(Struct, frozen=True):
 
     def _settings_of(self, kept: Kept) -> Settings:
         return self.gate.settings.for_tool(kept.tool, kept.server)
+
+
+class SessionJobs(Struct, frozen=True):
+    """The background jobs of a session, for hosts that show them in their own way."""
+
+    calls: CallService
+    stand_ins: StandIns
+    recorder: ReplyRecorder
+    family: SessionGroup | None
+
+    async def find(self, id: str) -> Job:
+        """The job with this id, even of an earlier session of the family. Raises HandleError, or StoreError if it cannot tell."""
+        return await anyio.to_thread.run_sync(self.stand_ins.find_job, id)
+
+    async def deliver(self, job: Job) -> Reply:
+        """The reply that the call of an ended job would have returned: the output if it may pass, otherwise its card."""
+        reply = await self.stand_ins.answer(job)
+        self.recorder.show("output", reply.text, reply.content, job.id)
+        await self.calls.settle()
+        return reply
+
+    async def call_off(self, job: Job) -> None:
+        """Cancel a job, even if another worker runs it. Does nothing if the job has ended."""
+        if hasattr(job, "scope"):
+            job.call_off()
+        elif not job.done and self.family is not None:
+            await anyio.to_thread.run_sync(self.family.mark_aborted, job)
+
+    async def resume_tasks(self, find_tool: Callable[[str, str], Tool | None]) -> None:
+        """Follow the tasks that earlier sessions left running on servers. `find_tool` takes a server's name and a task's id."""
+        for change in await anyio.to_thread.run_sync(self.family.list_left_tasks) if self.family else ():
+            if (tool := find_tool(change.server, change.task)) is not None:
+                self.calls.resume(change, tool)
+        await self.calls.settle()
 
 
 _TOOL = "intent"

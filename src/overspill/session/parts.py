@@ -30,7 +30,7 @@ from overspill.record.ledger import Ledger
 from overspill.record.logs import logger
 from overspill.redaction.policy import Redaction
 from overspill.retrieval.definitions import offered_tools
-from overspill.retrieval.delivery import PassageSearch, StandIns
+from overspill.retrieval.delivery import PassageSearch, SessionJobs, StandIns
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.handlers import RetrievalTools
@@ -38,7 +38,6 @@ from overspill.retrieval.jobs import JobsElsewhere, describe_job
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.retrieval.tables import OutputTables
 from overspill.session.compaction import Compactor
-from overspill.session.jobs import SessionJobs
 from overspill.settings import Settings
 from overspill.store.away import WaitingShelf
 from overspill.store.open import is_on_server

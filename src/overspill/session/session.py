@@ -20,9 +20,9 @@ from overspill.record.events import Entry
 from overspill.record.logs import Observers
 from overspill.record.op_tree import Op, accounting, op_tree
 from overspill.retrieval.definitions import Format
+from overspill.retrieval.delivery import SessionJobs
 from overspill.retrieval.extractor import ExtractionRequest
 from overspill.retrieval.output import StoredOutput
-from overspill.session.jobs import SessionJobs
 from overspill.session.opening import SessionLife, SessionOpening, check_extraction, check_options, check_turn
 from overspill.session.registry import OfferedTools, ToolRegistry
 from overspill.settings import Settings
