@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -13,6 +12,7 @@ from msgspec.structs import replace
 from overspill.errors import SettingsError
 from overspill.models import scripted
 from overspill.settings.keys import ProviderKind
+from overspill.text.humanize import suggest_nearest
 
 DEFAULT_TIMEOUT = 120.0
 
@@ -115,10 +115,8 @@ def split_target(target: str, endpoints: Mapping[str, Endpoint]) -> tuple[str, s
         raise SettingsError(f"{target!r} is not a model. Name it provider/model, like anthropic/claude-sonnet-4-5.")
     if provider not in {scripted.PROVIDER, "builtin", *_KNOWN, *endpoints}:
         names = sorted({*_KNOWN, *endpoints})
-        near = get_close_matches(provider, names, n=1)
-        guess = f" Did you mean {near[0]!r}?" if near else ""
         raise SettingsError(
-            f"No model provider is called {provider!r}.{guess} Known: {', '.join(names)}. "
+            f"No model provider is called {provider!r}.{suggest_nearest(provider, names)} Known: {', '.join(names)}. "
             f"For any other server, configure an endpoint called {provider!r} of the kind openai-compatible with its base URL."
         )
     return provider, name

@@ -6,7 +6,7 @@ import base64
 import hmac
 import secrets
 from bisect import bisect_right
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
@@ -16,6 +16,7 @@ from overspill.errors import RefError
 from overspill.redaction.finding import Finding
 from overspill.redaction.known import MIN_CHARS, KnownValues
 from overspill.redaction.shapes import REACH_BYTES, VALUE_BYTES, Rule, read_shapes
+from overspill.store.recent import Recent
 from overspill.text import encoding
 from overspill.text.lines import count_line_ends
 from overspill.text.patterns import Pattern, Searched, compile_pattern, find_groups, find_spans
@@ -52,7 +53,7 @@ class Redactor:
         self._values, self._known = dict(known), KnownValues(known)
         self._marked: dict[str, bytes] = {}
         self._key = secrets.token_bytes(32)
-        self._found: OrderedDict[str, list[Replacement]] = OrderedDict()
+        self._found: Recent[str, list[Replacement]] = Recent(_MAX_REMEMBERED, lambda found: len(found) + 1)
 
     def find(self, data: Searched, sha256: str = "") -> list[Replacement]:
         """All replacements, in order. Overlapping secrets share one mark. `sha256` is of the data, to search it only once."""
@@ -69,8 +70,6 @@ class Redactor:
         found = self._write_marks(data, replaced)
         if sha256:
             self._found[sha256] = found
-            while sum(map(len, self._found.values())) + len(self._found) > _MAX_REMEMBERED:
-                self._found.popitem(last=False)
         return found
 
     def find_settled_end(self, data: Searched) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from threading import RLock
@@ -35,7 +34,7 @@ class Library:
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self._records: OrderedDict[str, SessionRecord] = OrderedDict()
+        self._records: Recent[str, SessionRecord] = Recent(MAX_REMEMBERED_OUTPUTS, _weigh)
         self._open: Recent[str, StoredOutput] = Recent(MAX_OPEN_OUTPUTS, lambda _: 1)
         self._lock = RLock()
 
@@ -43,9 +42,6 @@ class Library:
         """Live and ended sessions, newest first."""
         with self._lock:
             found = [self._read(label, lines) for label, lines in self._archive.journals()]
-            known = {record.session for record in found}
-            for session in [each for each in self._records if each not in known]:
-                del self._records[session]
         return sorted(found, key=lambda record: record.session, reverse=True)
 
     def session(self, session: str) -> SessionRecord:
@@ -93,14 +89,16 @@ class Library:
         return next(self._archive.verify([item]), Check(item.kept, "it was removed"))
 
     def _read(self, label: ShelfLabel, lines: Iterator[bytes]) -> SessionRecord:
-        record = self._records.pop(label.session, None) or SessionRecord(label)
+        record = self._records.get(label.session) or SessionRecord(label)
         record.label = label
-        self._records[label.session] = record
         with suppress(HandleError, StoreError):  # the session ended while we were reading, but what we have read is still true
             record.read(lines)
-        while len(self._records) > 1 and sum(len(each.kept) for each in self._records.values()) > MAX_REMEMBERED_OUTPUTS:
-            self._records.popitem(last=False)
+        self._records[label.session] = record
         return record
+
+
+def _weigh(record: SessionRecord) -> int:
+    return min(1 + len(record.kept), MAX_REMEMBERED_OUTPUTS)
 
 
 class CheckedQuote(Struct, frozen=True):

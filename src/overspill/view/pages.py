@@ -15,12 +15,12 @@ from overspill.errors import BadRequest, HandleError, OverspillError
 from overspill.gate.replies import OutputText, draft_handle
 from overspill.reading.positions import View
 from overspill.record.bill import Bill
+from overspill.retrieval.definitions import parse_range
 from overspill.retrieval.output import StoredOutput
 from overspill.settings import PriceSettings, Settings
 from overspill.store.readers import BytesReader
 from overspill.text.encoding import clean, decode
 from overspill.text.humanize import count_noun, escape_invisible, format_size, one_line, to_datetime
-from overspill.text.regex import regex
 from overspill.view.library import Library
 from overspill.view.records import GROUPINGS, SessionRecord, plot_context, sum_savings, sum_times
 from overspill.view.timeline import make_timeline
@@ -29,7 +29,6 @@ from overspill.view.windows import Span, make_window
 FOLDER = Path(__file__).parent
 MAX_WORDS_CHARS = 2_000
 _MAX_NUMBER = 1 << 53
-_RANGE = regex(r"([0-9]{1,16})(?:-([0-9]{1,16}))?")
 SESSIONS_PER_PAGE = 50
 ROWS_PER_PAGE = 200
 OUTPUTS_PER_PAGE = 100
@@ -66,11 +65,7 @@ def read_range(request: Request, name: str) -> Span | None:
     given = request.query_params.get(name, "")
     if not given:
         return None
-    found = _RANGE.fullmatch(given)
-    if found is None:
-        raise BadRequest(f"{name} must be a number or two with a hyphen between them, such as 10-20.")
-    first = int(found[1])
-    last = int(found[2]) if found[2] else first
+    first, last = parse_range(name, given)
     if last < first:
         raise BadRequest(f"{name}={given}: the first is after the last.")
     return first, last

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 from msgspec import Struct
@@ -23,11 +23,8 @@ class WorkerTool(Struct, frozen=True):
     max_running: int | None = None
 
 
-class WorkerTools(Mapping[str, WorkerTool]):
+class WorkerTools(dict[str, WorkerTool]):
     """Register functions with it in a module, and name the module in `overspill worker --tools`."""
-
-    def __init__(self) -> None:
-        self._tools: dict[str, WorkerTool] = {}
 
     @overload
     def register(self, function: F, /) -> F: ...
@@ -48,24 +45,15 @@ class WorkerTools(Mapping[str, WorkerTool]):
             own = name or getattr(given, "__name__", "")
             if not own or not callable(given):
                 raise BadRequest(f"{given!r} cannot be a tool: it is not a function with a name. Pass name=….")
-            if own in self._tools:
+            if own in self:
                 raise BadRequest(f"There are two tools named {own}. Rename one, or pass another name=….")
             parameters = inspect.signature(given).parameters.values()
             if any(each.kind in (each.POSITIONAL_ONLY, each.VAR_POSITIONAL) for each in parameters):
                 raise BadRequest(f"{own} cannot be a tool: models pass arguments by name, and it has some without a name.")
-            self._tools[own] = WorkerTool(own, given, repeatable, max_running)
+            self[own] = WorkerTool(own, given, repeatable, max_running)
             return given
 
         return add if function is None else add(function)
-
-    def __getitem__(self, name: str) -> WorkerTool:
-        return self._tools[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._tools)
-
-    def __len__(self) -> int:
-        return len(self._tools)
 
 
 def load_tools(reference: str) -> WorkerTools:
