@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
 from typing import Any, Unpack
@@ -12,7 +12,7 @@ from overspill.gate.collect import text_block
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
 from overspill.integrations.options import AdapterOptions, MissingFramework, Options
 from overspill.integrations.searching import Searching
-from overspill.integrations.sessions import AgentRun, Sessions
+from overspill.integrations.sessions import AgentRun, Sessions, refuse
 from overspill.types import Output
 
 try:
@@ -45,8 +45,8 @@ class OverspillMiddleware(AgentMiddleware):
     def __init__(self, **options: Unpack[AdapterOptions]) -> None:
         self._sessions = Sessions(Options("agent_framework", **options), misfit=TypeError)
         self._tools = [
-            FunctionTool(name=tool["name"], description=tool["description"], func=_refuse, input_model=tool["parameters"])
-            for tool in self._sessions.define_tools()
+            FunctionTool(name=tool["name"], description=tool["description"], func=refuse, input_model=tool["parameters"])
+            for tool in self._sessions.definitions
         ]
 
     async def process(self, context: AgentContext, call_next: _Next) -> None:
@@ -54,7 +54,7 @@ class OverspillMiddleware(AgentMiddleware):
         run = self._sessions.begin_run("" if context.session is None else context.session.session_id)
         given = context.tools if context.tools is not None else (context.options or {}).get("tools")
         context.tools = [*(given if isinstance(given, list | tuple) else [] if given is None else [given]), *self._tools]
-        requests = _Requests(run, {tool.name for tool in self._tools})
+        requests = _Requests(run)
         parts = [*context.client_kwargs.get("middleware", ()), requests, _Calls(run, requests)]
         context.client_kwargs = {**context.client_kwargs, "middleware": parts}
         if context.stream:
@@ -68,8 +68,8 @@ class OverspillMiddleware(AgentMiddleware):
 
 
 class _Requests(ChatMiddleware):
-    def __init__(self, run: AgentRun, own_names: Set[str]) -> None:
-        self._run, self._search, self._own_names = run, run.searching, own_names
+    def __init__(self, run: AgentRun) -> None:
+        self._run, self._search = run, run.searching
         self._messages: list[Any] = []
 
     async def process(self, context: ChatContext, call_next: _Next) -> None:
@@ -97,10 +97,7 @@ class _Requests(ChatMiddleware):
         options = context.options or {}
         functions = [each for each in options.get("tools") or () if isinstance(each, FunctionTool)]
         others = [each for each in options.get("tools") or () if not isinstance(each, FunctionTool)]
-        context.options = {
-            **options,
-            "tools": [*self._search.choose(functions, self._own_names, FunctionTool.parameters), *others],
-        }
+        context.options = {**options, "tools": [*self._search.choose(functions, FunctionTool.parameters), *others]}
         context.messages = fold_calls(context.messages, self._search)
 
     def read_messages(self) -> list[dict[str, Any]]:
@@ -129,10 +126,6 @@ class _Calls(FunctionMiddleware):
         if not reply.passed:
             blocks = reply.content
             context.result = [Content.from_text(each["text"]) if each["type"] == "text" else each["content"] for each in blocks]
-
-
-async def _refuse() -> str:
-    raise RuntimeError("OverspillMiddleware answers this tool. Give the middleware to the agent that offers the tool.")
 
 
 def _count_tokens(response: Any) -> int | None:
@@ -167,10 +160,7 @@ def fold_calls(messages: Sequence[Any], search: Searching) -> list[Any]:
         ours.name, ours.arguments = search.call_tool, {"name": content.name, "arguments": content.parse_arguments() or {}}
         return ours
 
-    changed = [copy(message) for message in messages]
-    for message in changed:
-        message.contents = [*map(fold, message.contents)]
-    return changed
+    return _change_contents(messages, lambda content, _: fold(content))
 
 
 def read_conversation(messages: Sequence[Any]) -> Iterator[Entry]:
@@ -192,7 +182,11 @@ def replace_results(messages: Sequence[Any], lines: Lines) -> list[Any]:
         ours.result, ours.items = lines[place], [Content.from_text(lines[place])]
         return ours
 
+    return _change_contents(messages, replace)
+
+
+def _change_contents(messages: Sequence[Any], change: Callable[[Content, tuple[int, int]], Content]) -> list[Any]:
     changed = [copy(message) for message in messages]
     for index, message in enumerate(changed):
-        message.contents = [replace(content, (index, number)) for number, content in enumerate(message.contents)]
+        message.contents = [change(content, (index, number)) for number, content in enumerate(message.contents)]
     return changed

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, Unpack
 
 from overspill.integrations.functions import show_reply
 from overspill.integrations.options import GivenOptions, MissingFramework, Options
-from overspill.integrations.sessions import AgentRun, Sessions
+from overspill.integrations.sessions import AgentRun, Sessions, refuse
 from overspill.session.opening import find_loop
 from overspill.types import Output, Reply
 
@@ -77,10 +77,10 @@ class _Adapter:
                 name=tool["name"],
                 description=tool["description"],
                 parameters=tool["parameters"],
-                entrypoint=_refuse,
+                entrypoint=refuse,
                 skip_entrypoint_processing=True,
             )
-            for tool in self._sessions.define_tools()
+            for tool in self._sessions.definitions
         ]
 
     def choose(self, tools: Sequence[Any]) -> list[Any]:
@@ -89,8 +89,8 @@ class _Adapter:
             return [*tools, *self.tools]
         given = [each for tool in tools for each in _list_functions(tool)]
         made = [*map(_make_function, given)]
-        original, own = {id(each): tool for each, tool in zip(made, given, strict=True)}, {each.name for each in self.tools}
-        chosen = self._search.choose([*made, *self.tools], own, attrgetter("parameters"), may_hide=_may_hide)
+        original = {id(each): tool for each, tool in zip(made, given, strict=True)}
+        chosen = self._search.choose([*made, *self.tools], attrgetter("parameters"), may_hide=_may_hide)
         return [original.get(id(each), each) for each in chosen]
 
     def begin(self, run_context: Any, agent: Any = None, team: Any = None) -> None:
@@ -183,10 +183,6 @@ def _may_hide(made: Function) -> bool:
     """Whether a tool may be searched for. agno applies some options only to calls that the model makes itself."""
     is_special = any(getattr(made, name) for name in (*_OF_OWN_CALLS.split(), "instructions"))
     return not is_special and made.entrypoint is not None and not entrypoint_accepts_media(made.entrypoint)
-
-
-def _refuse(**args: Any) -> str:
-    raise RuntimeError("Overspill answers this tool. Give the agent all that overspill(…) returned.")
 
 
 def read_said(messages: Sequence[Any]) -> list[dict[str, Any]]:

@@ -70,7 +70,7 @@ class _Adapter:
         self._prompts: OrderedDict[str, str] = OrderedDict()
         self._calls: OrderedDict[str, str] = OrderedDict()
         self._served = [name_prefix(SERVER)]
-        self._tools = [define_tool(each, sessions.options.tool_prefix) for each in sessions.define_tools()]
+        self._tools = [define_tool(each, sessions.options.tool_prefix) for each in sessions.definitions]
         server = Server(SERVER, on_list_tools=self._list, on_call_tool=self._answer)
         self.server = {"type": "sdk", "name": SERVER, "instance": server}
 

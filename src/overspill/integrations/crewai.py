@@ -34,7 +34,7 @@ def wrap_tools(
     require("tools", tools, Sequence, "a list of tools")
     sessions = Sessions(Options("crewai", session=session, tool_search=tool_search))
     run = sessions.begin_run()
-    taken = [tool(functions.make_function(each, session, run)) for each in sessions.define_tools()]
+    taken = [tool(functions.make_function(each, session, run)) for each in sessions.definitions]
     given = [each if isinstance(each, BaseTool) else tool(each) for each in tools]
     for each in given:
         if session.owns(sanitize_tool_name(each.name)):
@@ -44,12 +44,12 @@ def wrap_tools(
     wrapped = [_make(each, _call_through(each, run), _widen(sessions.asking, each)) for each in given]
     by_name = {sanitize_tool_name(each.name): each for each in wrapped}
     ours = [_make(each, _ask(each, run.searching, by_name)) for each in taken]
-    direct = {each.name for each in ours} | {name for name, each in by_name.items() if each.result_as_answer}
-    return run.searching.choose([*wrapped, *ours], direct, _read_schema, name=lambda each: sanitize_tool_name(each.name))
-
-
-def _read_schema(tool: BaseTool) -> Any:
-    return tool.args_schema.model_json_schema()
+    return run.searching.choose(
+        [*wrapped, *ours],
+        lambda each: each.args_schema.model_json_schema(),
+        name=lambda each: sanitize_tool_name(each.name),
+        may_hide=lambda each: not each.result_as_answer,
+    )
 
 
 class _Replaced(str):

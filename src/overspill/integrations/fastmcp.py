@@ -44,13 +44,13 @@ class OverspillMiddleware(ToolInjectionMiddleware):
         self._sessions = Sessions(Options("fastmcp", **options, notice=False))
         self._conversation = conversation or (lambda context: None)
         self._runs = OpenRuns(self._sessions, MAX_OPEN_CLIENTS)
-        super().__init__([_RetrievalTool(**tool) for tool in self._sessions.define_tools()])
+        super().__init__([_RetrievalTool(**tool) for tool in self._sessions.definitions])
 
     async def on_list_tools(self, context: Any, call_next: Any) -> Sequence[Tool]:
         return [_widen(tool).model_copy(update={"parameters": self._ask(tool)}) for tool in await call_next(context)]
 
     def _ask(self, tool: Tool) -> Any:
-        return tool.parameters if isinstance(tool, _RetrievalTool) else self._sessions.asking.widen(tool.name, tool.parameters)
+        return self._sessions.asking.widen(tool.name, tool.parameters)
 
     async def on_call_tool(self, context: Any, call_next: Any) -> Any:
         async def tool(**given: Any) -> Output:

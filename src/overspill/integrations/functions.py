@@ -11,7 +11,7 @@ from overspill.errors import BadRequest, describe_type, require
 from overspill.gate.collect import block_text
 from overspill.gate.intent import LOOKING_FOR
 from overspill.integrations.options import Asking, Options
-from overspill.integrations.sessions import AgentRun, Sessions
+from overspill.integrations.sessions import AgentRun, Sessions, refuse
 from overspill.programs.tools import ProgramTool
 from overspill.session.session import Session
 from overspill.session.sync import SyncSession
@@ -102,10 +102,10 @@ def make_function(tool: Mapping[str, Any], session: Session | SyncSession, run: 
     name, described = tool["name"], _describe_parameters(tool["parameters"])
 
     async def ask(**args: Any) -> Any:
-        return show_reply(await run.call(name, _rename(args), _refuse))
+        return show_reply(await run.call(name, _rename(args), refuse))
 
     def ask_sync(**args: Any) -> Any:
-        return show_reply(run.call_sync(name, _rename(args), _refuse))
+        return show_reply(run.call_sync(name, _rename(args), refuse))
 
     function: Any = ask if isinstance(session, Session) else ask_sync
     function.__name__ = function.__qualname__ = name
@@ -115,10 +115,6 @@ def make_function(tool: Mapping[str, Any], session: Session | SyncSession, run: 
     function.__signature__ = inspect.Signature(parameters, return_annotation=str)
     function.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": str}
     return function
-
-
-def _refuse(**args: Any) -> str:
-    raise RuntimeError("The session answers this tool.")
 
 
 def _describe_parameters(schema: Mapping[str, Any]) -> list[tuple[inspect.Parameter, str]]:

@@ -45,8 +45,7 @@ class OverspillPlugin(BasePlugin):
     def __init__(self, name: str = "overspill", **options: Unpack[AdapterOptions]) -> None:
         super().__init__(name=name)
         self._sessions = Sessions(Options("google_adk", **options))
-        self._tools = [_RetrievalTool(tool) for tool in self._sessions.define_tools()]
-        self._own_names = {tool.name for tool in self._tools}
+        self._tools = [_RetrievalTool(tool) for tool in self._sessions.definitions]
         self._runs: dict[str, AgentRun] = {}
         self._searches: weakref.WeakKeyDictionary[AgentRun, dict[str, Searching]] = weakref.WeakKeyDictionary()
         self._requests: dict[tuple[str, str], Any] = {}
@@ -100,7 +99,7 @@ class OverspillPlugin(BasePlugin):
     def _hide(self, config: Any, search: Searching) -> None:
         tools = [tool for tool in config.tools or () if getattr(tool, "function_declarations", None)]
         declared = [each for tool in tools for each in tool.function_declarations]
-        shown = {each.name for each in search.choose(declared, self._own_names | _OF_ADK, read_schema)}
+        shown = {each.name for each in search.choose(declared, read_schema, may_hide=lambda each: each.name not in _OF_ADK)}
         for tool in tools:
             tool.function_declarations = [each for each in tool.function_declarations if each.name in shown]
 

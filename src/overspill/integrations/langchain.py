@@ -11,7 +11,7 @@ from typing import Annotated, Any, NotRequired, Unpack
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact, compact_sync
 from overspill.integrations.open_runs import ResumableRuns
 from overspill.integrations.options import AdapterOptions, MissingFramework, Options
-from overspill.integrations.sessions import AgentRun, Sessions
+from overspill.integrations.sessions import AgentRun, Sessions, refuse
 from overspill.types import Output, Reply
 
 try:
@@ -50,10 +50,9 @@ class OverspillMiddleware(AgentMiddleware):
         self._sessions = Sessions(Options("langchain", **options), misfit=ToolInvocationError)
         self._runs = ResumableRuns(self._sessions, _MAX_RESUMED_RUNS)
         self.tools = [
-            StructuredTool(name=tool["name"], description=tool["description"], args_schema=tool["parameters"], func=_refuse)
-            for tool in self._sessions.define_tools()
+            StructuredTool(name=tool["name"], description=tool["description"], args_schema=tool["parameters"], func=refuse)
+            for tool in self._sessions.definitions
         ]
-        self._own_names = {tool.name for tool in self.tools}
         self._does_ask = self._sessions.options.session_settings.intent == "ask"
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
@@ -113,7 +112,7 @@ class OverspillMiddleware(AgentMiddleware):
         def read_schema(tool: Any) -> Any:
             return convert_to_openai_tool(self._show(tool))["function"]["parameters"]
 
-        return run.searching.choose(tools, self._own_names, read_schema, may_hide=lambda tool: not isinstance(tool, dict))
+        return run.searching.choose(tools, read_schema, may_hide=lambda tool: not isinstance(tool, dict))
 
     def _unwrap(self, request: ToolCallRequest, run: AgentRun) -> ToolCallRequest | ToolMessage:
         """Turn a call of `call_tool` into a call of the tool that it names, or into an answer if it cannot be read."""
@@ -128,7 +127,7 @@ class OverspillMiddleware(AgentMiddleware):
         return request.override(tool_call={**call, "name": found[0], "args": found[1]}, tool=search.find(found[0]))
 
     def _show(self, tool: Any) -> Any:
-        if not self._does_ask or isinstance(tool, dict) or tool.name in self._own_names:
+        if not self._does_ask or isinstance(tool, dict):
             return tool
         shown = convert_to_openai_tool(tool)
         function = shown["function"]
@@ -141,10 +140,6 @@ class OverspillMiddleware(AgentMiddleware):
 
     def _end(self, state: Any, runtime: Any) -> AgentRun:
         return state.get("overspill_run") or self._runs.end(_thread_of(runtime))
-
-
-def _refuse(**args: Any) -> str:
-    raise RuntimeError("OverspillMiddleware answers this tool. Give the middleware to the agent that offers the tool.")
 
 
 def _thread_of(runtime: Any) -> str:

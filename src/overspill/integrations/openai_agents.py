@@ -53,8 +53,6 @@ class _Adapter:
         self._runs: dict[int, AgentRun] = {}
         self._searches: dict[int, dict[int, Searching]] = {}
         self._wrapped: dict[int, Agent[Any]] = {}
-        self._definitions = sessions.define_tools()
-        self._own_names = {tool["name"] for tool in self._definitions}
 
     def wrap(self, agent: Agent[Any]) -> Agent[Any]:
         """Wrap an agent and those that it hands off to, each only once: agents may hand off to each other in a circle."""
@@ -62,7 +60,7 @@ class _Adapter:
             answer = partial(self._answer, id(agent))
             own = [
                 FunctionTool(tool["name"], tool["description"], tool["parameters"], answer, strict_json_schema=False)
-                for tool in self._definitions
+                for tool in self._sessions.definitions
             ]
             tools = [*map(self._wrap_tool, agent.tools), *own]
             ours = self._wrapped[id(agent)] = replace(agent, tools=tools, hooks=_Hooks(agent.hooks, self.end))
@@ -78,7 +76,7 @@ class _Adapter:
     async def _list_tools(self, agent: int, list_all: Callable[[Any], Any], context: Any) -> list[Any]:
         """List the agent's tools, without those that the model searches for, or without the search if it is not used."""
         search, tools = self._find_search(agent, context), await list_all(context)
-        return search.choose(tools, self._own_names, attrgetter("params_json_schema"), may_hide=_may_hide)
+        return search.choose(tools, attrgetter("params_json_schema"), may_hide=_may_hide)
 
     def _find_search(self, agent: int, context: Any) -> Searching:
         """Find the search of one agent in one run, because agents and users have different tools."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any, TypeAlias, TypedDict
 
 from msgspec import Struct
@@ -92,12 +92,16 @@ class MissingFramework(ImportError):
 
 
 class Asking:
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    """`own` are the names of our own tools, which take no `looking_for`."""
+
+    def __init__(self, settings: Settings, own: Set[str] = frozenset()) -> None:
+        self._settings, self._own = settings, own
         self._asked: dict[str, bool] = {}
 
     def widen(self, name: str, schema: Mapping[str, Any], *, strict: object = None) -> Mapping[str, Any]:
         """Return the schema to show to the model. If two tools have the same name, both get the argument or none does."""
+        if name in self._own:
+            return schema
         is_asked = asks(self._settings.for_tool(name), schema, strict=strict) and self._asked.get(name, True)
         self._asked[name] = is_asked
         return add_argument(schema) if is_asked else schema

@@ -15,7 +15,7 @@ from anyio import to_thread
 from overspill.gate.collect import text_block
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
 from overspill.integrations.options import AdapterOptions, MissingFramework, Options
-from overspill.integrations.sessions import AgentRun, Sessions
+from overspill.integrations.sessions import AgentRun, Sessions, refuse
 from overspill.text.arguments import read_arguments
 from overspill.types import Output, Reply
 
@@ -50,13 +50,10 @@ class Overspill(AbstractCapability[Any]):
 
     def __init__(self, **options: Unpack[AdapterOptions]) -> None:
         self._sessions = Sessions(Options("pydantic-ai", **options))
+        ours = self._sessions.definitions
         self._toolset = FunctionToolset(
-            [
-                Tool.from_schema(_refuse, tool["name"], tool["description"], tool["parameters"])
-                for tool in self._sessions.define_tools()
-            ]
+            [Tool.from_schema(refuse, tool["name"], tool["description"], tool["parameters"]) for tool in ours]
         )
-        self._own_names = set(self._toolset.tools)
         self._run: AgentRun | None = None
         self._settle: Callable[[int | None], None] | None = None
 
@@ -88,7 +85,7 @@ class Overspill(AbstractCapability[Any]):
         search, given = self._own_run.searching, request.model_request_parameters
         # Only the model itself can call a tool that waits for approval or runs elsewhere.
         schema = attrgetter("parameters_json_schema")
-        shown = search.choose(given.function_tools, self._own_names, schema, may_hide=lambda tool: tool.kind == "function")
+        shown = search.choose(given.function_tools, schema, may_hide=lambda tool: tool.kind == "function")
         return replace(request, model_request_parameters=replace(given, function_tools=shown)) if search.is_on else request
 
     async def after_model_request(self, ctx: RunContext[Any], *, request_context: Any, response: ModelResponse) -> ModelResponse:
@@ -99,9 +96,8 @@ class Overspill(AbstractCapability[Any]):
     async def prepare_tools(self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
         shown: list[ToolDefinition] = []
         for tool in tool_defs:
-            schema = own = tool.parameters_json_schema
-            if tool.name not in self._own_names:
-                schema = self._sessions.asking.widen(tool.name, own, strict=tool.strict)
+            own = tool.parameters_json_schema
+            schema = self._sessions.asking.widen(tool.name, own, strict=tool.strict)
             shown.append(tool if schema is own else replace(tool, parameters_json_schema=dict(schema)))
         return shown
 
@@ -139,10 +135,6 @@ class Overspill(AbstractCapability[Any]):
 
 def _show(retry: Any) -> str:
     return retry.model_response_str() if isinstance(retry, ToolReturnPart) else str(retry.content)
-
-
-async def _refuse(**args: Any) -> str:
-    raise RuntimeError("Overspill answers this tool. Give the capability to the agent that offers the tool.")
 
 
 def _add_notice(messages: Sequence[ModelMessage], notice: str) -> list[ModelMessage]:

@@ -19,21 +19,24 @@ _T = TypeVar("_T")
 
 
 class Searches:
-    """The searches of one adapter. Users with the same tools share an index, and no one else does."""
+    """The searches of one adapter. Users with the same tools share an index, and no one else does.
 
-    def __init__(self, settings: Settings, prefix: str, *, is_on: bool) -> None:
+    `definitions` are those of our own tools: the search, if it is on, and `retrieval`.
+    """
+
+    def __init__(self, settings: Settings, prefix: str, retrieval: Sequence[dict[str, Any]], *, is_on: bool) -> None:
         self._settings, self.prefix, self.is_on = settings, prefix, is_on
+        search = SEARCH_TOOLS.values() if is_on else ()
+        self.definitions: list[dict[str, Any]] = [
+            *({"name": prefix + each.name, "description": each.description, "parameters": each.parameters} for each in search),
+            *retrieval,
+        ]
+        self.own_names: frozenset[str] = frozenset(tool["name"] for tool in self.definitions)
         self._open: WeakValueDictionary[bytes, HostToolSearch] = WeakValueDictionary()
 
     def begin(self) -> Searching:
         """Begin the search of one agent in one conversation or run, because others have other tools."""
         return Searching(self)
-
-    def define(self) -> list[dict[str, Any]]:
-        return [
-            {"name": self.prefix + tool.name, "description": tool.description, "parameters": tool.parameters}
-            for tool in (SEARCH_TOOLS.values() if self.is_on else ())
-        ]
 
     def open(self, definitions: Sequence[Any], taken: Sequence[str]) -> HostToolSearch:
         read = [*map(read_definition, definitions)]
@@ -64,18 +67,17 @@ class Searching:
     def choose(
         self,
         offered: Sequence[_T],
-        own: Set[str],
         read_schema: Callable[[_T], Any],
         *,
         name: Callable[[_T], str] = lambda tool: field(tool, "name"),
         may_hide: Callable[[_T], bool] = lambda tool: True,
     ) -> list[_T]:
-        """Choose which tools of this agent or run to show to the model. `own`: our own tools, such as the search."""
+        """Choose which tools of this agent or run to show to the model. Our own are always shown."""
         if not self.is_on:
             return [*offered]
-        self._here = {name(each): each for each in offered if name(each) not in own and may_hide(each)}
+        theirs = [each for each in offered if name(each) not in self._searches.own_names and may_hide(each)]
+        self._here = {name(each): each for each in theirs}
         if self._search is None:
-            theirs = [each for each in offered if name(each) not in own and may_hide(each)]
             others = [str(name(each)) for each in offered if name(each) not in self._here]
             read = [
                 {"name": name(each), "description": field(each, "description"), "parameters": read_schema(each)}

@@ -45,23 +45,17 @@ class Sessions:
     def __init__(self, options: Options, *, misfit: type[Exception] = Unwritable) -> None:
         """`misfit`: the exception by which the framework says that arguments do not fit, if it raises any."""
         self.options, self.misfit = options, misfit
-        self.asking = Asking(options.session_settings)
-        given = options.session
-        prefix = given.tool_prefix if isinstance(given, Session | SyncSession) else options.tool_prefix
-        self.searches = Searches(options.session_settings, prefix, is_on=options.tool_search)
+        given, settings = options.session, options.session_settings
+        known = given if isinstance(given, Session | SyncSession) else Session(options.settings, tool_prefix=options.tool_prefix)
+        self.searches = Searches(settings, known.tool_prefix, known.tools(), is_on=options.tool_search)
+        self.definitions = self.searches.definitions
+        """Our own tools. They are the same for every run, so an adapter can offer them before a run begins."""
+        self.asking = Asking(settings, self.searches.own_names)
         self._guard = threading.Lock()
         self._opened: dict[object, _Opened[Any]] = {}
 
     def begin_run(self, conversation: str = "") -> AgentRun:
         return AgentRun(_Hold(self, conversation))
-
-    def define_tools(self) -> list[dict[str, Any]]:
-        """Define the retrieval tools. They are the same for every run, so an adapter can offer them before a run begins."""
-        given = self.options.session
-        if isinstance(given, Session | SyncSession):
-            return [*self.searches.define(), *given.tools()]
-        ours = Session(self.options.settings, tool_prefix=self.options.tool_prefix).tools()
-        return [*self.searches.define(), *ours]
 
     def hold(self, key: object, lock: Any) -> _Opened[Any]:
         with self._guard:
@@ -290,6 +284,11 @@ class AgentRun:
     def is_here(self) -> bool:
         """Whether the run's session, if it is open, can be used from this event loop."""
         return self._hold.loop in (None, find_loop())
+
+
+def refuse(**args: Any) -> str:
+    """Stands in for our own tools in a framework's definitions."""
+    raise RuntimeError("Overspill answers this tool. Give Overspill's adapter to the agent that offers the tool.")
 
 
 def _answer(error: Exception, search: Searching, name: str, args: Mapping[str, Any]) -> Reply:

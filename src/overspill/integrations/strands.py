@@ -53,8 +53,7 @@ class OverspillPlugin(Plugin):
         self._sessions = Sessions(Options("strands", **options))
         self._names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         self._searches: WeakKeyDictionary[Any, Searching] = WeakKeyDictionary()
-        self._tools = [_RetrievalTool(tool) for tool in self._sessions.define_tools()]
-        self._own_names = {tool.tool_name for tool in self._tools}
+        self._tools = [_RetrievalTool(tool) for tool in self._sessions.definitions]
 
     def init_agent(self, agent: Any) -> None:
         agent.add_middleware(InvokeModelStage.Input, self._begin_request)
@@ -89,9 +88,11 @@ class OverspillPlugin(Plugin):
             return context
         found.settle = found.run.begin_request(getattr(context.model, "context_window_limit", None))
         asked = [self._ask(spec) for spec in context.tool_specs]
-        stay = {*self._own_names, *context.agent.tool_registry.dynamic_tools}  # such as the tool for a structured output
+        dynamic = context.agent.tool_registry.dynamic_tools  # such as the tool for a structured output
         context = context.replace(
-            tool_specs=self._searches[context.agent].choose(asked, stay, lambda spec: spec["inputSchema"].get("json"))
+            tool_specs=self._searches[context.agent].choose(
+                asked, lambda spec: spec["inputSchema"].get("json"), may_hide=lambda spec: spec["name"] not in dynamic
+            )
         )
         lines = await compact(found.run, partial(read_conversation, context.messages))
         if lines:
@@ -104,7 +105,7 @@ class OverspillPlugin(Plugin):
         return context.replace(messages=[*earlier, told], dynamic_trailing_blocks=context.dynamic_trailing_blocks + 1)
 
     def _ask(self, spec: Any) -> Any:
-        if (schema := spec["inputSchema"].get("json")) is None or spec["name"] in self._own_names:
+        if (schema := spec["inputSchema"].get("json")) is None:
             return spec
         return {**spec, "inputSchema": {"json": self._sessions.asking.widen(spec["name"], schema)}}
 
@@ -126,7 +127,9 @@ class OverspillPlugin(Plugin):
         if found is not None:
             event.tool_use = {**called, "name": found[0], "input": found[1]}
         name = event.tool_use["name"]
-        if isinstance(event.selected_tool, _RetrievalTool) and name not in self._own_names:  # also if a hook repeats the call
+        if (
+            isinstance(event.selected_tool, _RetrievalTool) and name not in self._sessions.searches.own_names
+        ):  # also if a hook repeats the call
             event.selected_tool = tools.dynamic_tools.get(name) or tools.registry.get(name)
 
     def _wrap_tool(self, event: BeforeToolCallEvent) -> None:
