@@ -17,7 +17,7 @@ from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.retrieval.pages import FOOTER_BYTES, Page, make_page, shrink
 from overspill.retrieval.views import describe_gaps
-from overspill.sql.answers import SqlAnswer, explain_failure, read_answer, spell_cell
+from overspill.sql.answers import SqlAnswer, read_answer, spell_cell
 from overspill.sql.library import QueryResult, Source, SqlLibrary
 from overspill.text.regex import regex
 from overspill.types import Kept, Lineage, LineageSource, ToolCall
@@ -100,8 +100,6 @@ class OutputTables(Struct, eq=False):
         found = self._library.query(statement, sources, self.gate.settings.sql_timeout_secs)
         if (asked := found.loaded.get(_ASKED)) is not None and not asked.tables:
             raise BadRequest(wording.no_table(asked.kind))
-        if found.result.failed:
-            raise BadRequest(explain_failure(found.result.failed, found.loaded))
         gaps = [gap for name, output in outputs.items() for gap in describe_gaps(output.kept, texts[name])]
         return found, read_answer(found, gaps)
 

@@ -55,11 +55,14 @@ class SqlAnswer(Struct, frozen=True):
 
 
 def read_answer(found: QueryResult, notes: Iterable[str] = ()) -> SqlAnswer:
+    """Raises BadRequest if the query failed."""
+    if found.result.failed:
+        raise BadRequest(_explain_failure(found.result.failed, found.loaded))
     rows = tuple(tuple(cast("dict[str, Any]", msgspec.json.decode(line)).values()) for line in found.lines.splitlines())
     return SqlAnswer(tuple(column.name for column in found.result.columns), rows, found.result.rows, (*found.notes, *notes))
 
 
-def explain_failure(failed: str, tables: Mapping[str, LoadedTables]) -> str:
+def _explain_failure(failed: str, tables: Mapping[str, LoadedTables]) -> str:
     """What went wrong, the nearest match for a missing column or table, and the existing columns with their types."""
     named = {rename(table.name, name): table for name, found in tables.items() for table in found.tables}
     columns = {column.name for table in named.values() for column in table.columns}
@@ -103,7 +106,4 @@ def query_text(statement: str, text: Reader, seconds: float, notes: Iterable[str
     """Query the tables in a text. Blocks. They are called `output` and loaded for this query only. `notes` go with the answer."""
     sources = {"output": Source("text", text)}
     with SqlLibrary() as library:
-        found = library.query(statement, sources, seconds)
-    if found.result.failed:
-        raise BadRequest(explain_failure(found.result.failed, found.loaded))
-    return read_answer(found, notes)
+        return read_answer(library.query(statement, sources, seconds), notes)

@@ -17,7 +17,7 @@ from overspill.reading import Bound
 from overspill.reading.query import query
 from overspill.reading.search import Pattern, Search, compile_pattern
 from overspill.retrieval.views import EngineIndexes
-from overspill.sql.answers import explain_failure, read_answer, spell_cell
+from overspill.sql.answers import read_answer, spell_cell
 from overspill.sql.library import Source, SqlLibrary
 from overspill.text.encoding import decode
 from overspill.view.rendering import ShownText
@@ -102,10 +102,7 @@ class Searches:
                 rest = f"The string continues after its first {found.next:,} characters." if found.next else ""
                 return SearchResult(text=found.text, notes=tuple(filter(None, [found.note or rest])))
             case "sql":
-                answered = self._tables.query(words, {"output": Source(key, text.reader)}, _SQL_SECONDS)
-                if answered.result.failed:
-                    raise BadRequest(explain_failure(answered.result.failed, answered.loaded))
-                answer = read_answer(answered)
+                answer = read_answer(self._tables.query(words, {"output": Source(key, text.reader)}, _SQL_SECONDS))
                 rows = tuple(tuple(spell_cell(cell) for cell in row) for row in answer.rows[:MAX_ROWS])
                 left = (f"The first {len(rows):,} of {answer.total:,} rows.",) if len(rows) < answer.total else ()
                 return SearchResult(columns=answer.columns, rows=rows, notes=(*answer.notes, *left))

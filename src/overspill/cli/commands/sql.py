@@ -14,7 +14,7 @@ from msgspec.json import format as compact
 from overspill.cli import output
 from overspill.cli.terminal import inform, on_terminal, warn
 from overspill.errors import BadRequest
-from overspill.sql.answers import explain_failure, read_answer, spell_cell
+from overspill.sql.answers import read_answer, spell_cell
 from overspill.sql.files import name_tables, open_file, open_stream
 from overspill.sql.library import QueryResult, Source, SqlLibrary
 from overspill.text.humanize import count_noun, escape_invisible
@@ -63,8 +63,6 @@ def sql(statement: str, files: tuple[Path, ...], as_json: bool, as_lines: bool, 
         if not found.loaded[name].tables:
             advice = f"`{output.program()} extract` searches text."
             raise BadRequest(f"{source.label} has no table (it was read as {found.loaded[name].kind}). {advice}")
-    if found.result.failed:
-        raise BadRequest(explain_failure(found.result.failed, found.loaded))
     _print(found, as_json=as_json or as_lines, as_lines=as_lines)
 
 
@@ -82,9 +80,9 @@ def _open(files: list[Path]) -> Mapping[str, Source]:
 
 
 def _print(found: QueryResult, *, as_json: bool, as_lines: bool) -> None:
+    answer = read_answer(found)
     for note in found.notes:
         warn(note)
-    answer = read_answer(found)
     if as_json:
         output.print_records((Raw(compact(line, indent=-1)) for line in found.lines.splitlines()), as_lines=as_lines)
     elif on_terminal() and len(answer.columns) * _MIN_CHARS_OF_A_COLUMN <= get_terminal_size().columns:
