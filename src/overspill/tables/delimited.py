@@ -109,6 +109,7 @@ def find_heading(text: Text, start: int = 0, end: int | None = None, min_rows: i
     end = len(text) if end is None else end
     start += 3 if text[start : start + 3] == _BOM else 0
     sample = _take_sample(text, start, end)
+    omit = omit if len(sample.translate(None, omit)) < len(sample) else b""
     found = _find_headers(sample, omit, is_cut=len(sample) < end - start)
     likely = [each for each in found if len(each[0]) - each[1].above >= min_rows]
     best = max(likely, key=lambda each: len(each[1].names), default=None)

@@ -102,7 +102,7 @@ def hold_documents(text: bytes, layout: str) -> HeldJson:
         return hold_json(text)
     text = text.removeprefix(BOM)
     with suppress(msgspec.DecodeError):
-        return HeldJson([memoryview(raw) for raw in DOCUMENT.decode_lines(text)])
+        return HeldJson(list(map(memoryview, DOCUMENT.decode_lines(text))))
     lines = [line for line in map(bytes.strip, text.split(b"\n")) if line]
     read = [line if find_end(memoryview(line)) == len(line) else _spell(line) for line in lines]
     return HeldJson([memoryview(line) for line in read if line], unread=read.count(b""))

@@ -94,7 +94,7 @@ def hold_json(text: Text) -> HeldJson:
     rest = memoryview(convert_literal(bytes(text[start:])) if is_converted else text)[0 if is_converted else start :]
     before = bytes(text[:start]).strip(b"\xef\xbb\xbf \t\r\n")
     try:
-        return HeldJson([memoryview(raw) for raw in DOCUMENT.decode_lines(rest)], before, b"", is_converted)
+        return HeldJson(list(map(memoryview, DOCUMENT.decode_lines(rest))), before, b"", is_converted)
     except msgspec.DecodeError:
         documents: list[memoryview] = []
     while end := find_end(rest):

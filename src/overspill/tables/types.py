@@ -22,7 +22,6 @@ _MAX_CHARS = 64
 """Longer text is neither a number nor a time."""
 _CPU = regex(r"(?i)cpu|cores")
 _MILLI = regex("[0-9]+m")
-_DIGIT = regex("[0-9]")
 
 _UTC = "(Z| ?UTC|[+]00:?00)"
 _OFFSET = "(Z| ?UTC|\\s?[+-][0-9]{2}(:?[0-9]{2})?)"
@@ -141,6 +140,7 @@ READINGS: tuple[Reading, ...] = (
     Reading("money", "number", f"-?[$€£¥]\\s?-?{_GROUPED}", _drop("$€£¥, ")),
 )
 """All ways to read a column. The first one that fits is used."""
+_READABLE = compile_reading("|".join(dict.fromkeys(each.pattern for each in READINGS)))
 
 
 def is_value(text: str) -> bool:
@@ -157,10 +157,11 @@ def measure_values(counts: Counter[str], column: str = "") -> tuple[Reading | No
     values = {text: times for text, times in counts.items() if is_value(text)}
     most_misses = int((1 - MIN_FITTING_SHARE) * sum(values.values()))
     is_cpu = _CPU.search(column) is not None and any(map(_MILLI.fullmatch, values))
-    worded = accumulate(times for text, times in values.items() if not _DIGIT.search(text))
-    is_worded = any(many > most_misses for many in worded)  # only booleans can be read without digits
-    likely = [each for each in READINGS if (each.meaning == "boolean" or not is_worded) and (is_cpu or not each.is_cpu)]
+    likely = [each for each in READINGS if is_cpu or not each.is_cpu]
+    unlike = accumulate(times for text, times in values.items() if not _READABLE.match(text))
     for most in (0, most_misses) if values else ():
+        if most and any(many > most for many in unlike):
+            break
         for reading in likely:
             measured, misses = dict[str, float](), 0
             for value, times in values.items():

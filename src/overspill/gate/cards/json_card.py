@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from heapq import nlargest
 from itertools import islice, takewhile
+from typing import Any
 
 from msgspec import Raw
 
@@ -21,9 +22,9 @@ from overspill.gate.cards.table import (
     make_table_card,
 )
 from overspill.lexical.kinds.kind import Layout
-from overspill.reading.query.document import DETAIL_LEVELS, open_raw, outline_levels
+from overspill.reading.query.document import DETAIL_LEVELS, Value, is_object, open_raw, outline_levels
 from overspill.tables.json_rows import read_cells, write_cell
-from overspill.tables.json_tables import MIN_ROWS, Members, find_json_tables, find_shape, hold_documents
+from overspill.tables.json_tables import MIN_ROWS, find_json_tables, find_shape, hold_documents
 from overspill.tables.json_text import HeldJson
 from overspill.text.encoding import decode
 from overspill.text.lenient_json import UNREADABLE
@@ -51,7 +52,11 @@ def make_json_card(read: Read, sample: OutputSample, layout: Layout) -> Card | N
         data = part.data if layout == "documents" else _mend(part.data)
     try:
         held = hold_documents(data, layout)
-        card = make_table_card(read_json_tables(held, len(data)), part) or _outline(held, part)
+        first, *others = map(Raw, held.documents)
+        root = first if others or data[:1] == b"[" else open_raw(first)
+        may_hold_tables = not is_object(root) or _may_hold_tables(list(root.values()), len(data))
+        card = make_table_card(read_json_tables(held, len(data)) if may_hold_tables else [], part)
+        card = card or _outline([root, *others] if others else [open_raw(root)], part)
     except (BadRequest, *UNREADABLE):
         return None
     if card is None:
@@ -69,11 +74,6 @@ def make_json_card(read: Read, sample: OutputSample, layout: Layout) -> Card | N
 
 def read_json_tables(held: HeldJson, total: int) -> list[ReadTable]:
     """The tables, if they make up most of the `total` bytes."""
-    if len(held.documents) == 1 and bytes(held.documents[0][:1]) == b"{":
-        members = Members.decode(held.documents[0]).values()
-        largest = nlargest(MAX_TABLES, map(len, map(memoryview, members)))
-        if sum(largest) <= MIN_TABLE_SHARE * total and find_shape(members) is None:
-            return []  # the members of the root differ, and even the largest do not make up most of the text
     found = list(islice(find_json_tables(held.documents), MAX_TABLES + 1))
     tables = [(table, rows) for table in found if len(rows := list(table.rows())) >= MIN_ROWS]
     inside = sum(sum(map(len, table.documents)) if table.documents else len(table.raw) for table, _ in tables)
@@ -102,11 +102,16 @@ def read_json_tables(held: HeldJson, total: int) -> list[ReadTable]:
     return read
 
 
-def _outline(held: HeldJson, part: OutputSample) -> Card | None:
+def _may_hold_tables(members: Sequence[Any], total: int) -> bool:
+    """Whether the members of an object are alike, or the largest of them make up most of the text."""
+    return (
+        find_shape(members) is not None or sum(nlargest(MAX_TABLES, map(len, map(memoryview, members)))) > MIN_TABLE_SHARE * total
+    )
+
+
+def _outline(found: Sequence[Value], part: OutputSample) -> Card | None:
     """A card with an outline of JSON; None if the text has no structure."""
-    found = [Raw(document) for document in held.documents]
-    # Open it only once, for all levels.
-    levels = outline_levels([open_raw(found[0])] if len(found) == 1 else found, DETAIL_LEVELS[::-1])
+    levels = outline_levels(found, DETAIL_LEVELS[::-1])
     shapes = [_indent(shape) for shape in islice(levels, 1)]
 
     def draft() -> Iterator[str]:

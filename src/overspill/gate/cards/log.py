@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
@@ -59,14 +58,15 @@ class _Log:
         return decode(self.lines[number].translate(None, self._fill)).strip("\r")
 
     def locate(self, number: int) -> str:
-        return self.sample.locate(self._starts[number])
+        return self.sample.locate(self._sizes[number] + number)
 
     def _find(self, position: int) -> int:
-        return bisect_right(self._starts, position) - 1
+        return self.text.count(b"\n", 0, position)
 
     @cached_property
-    def _starts(self) -> list[int]:
-        return list(accumulate(map((1).__add__, map(len, self.lines)), initial=0))
+    def _sizes(self) -> list[int]:
+        """How many bytes, not counting line ends, come before each line."""
+        return list(accumulate(map(len, self.lines), initial=0))
 
     def _keep_events(self, groups: dict[int, int]) -> dict[int, int]:
         """Drops blank lines and lines that continue an event, but keeps the latter if nothing else is left."""
@@ -115,9 +115,10 @@ class _Log:
 
     def show_failures(self) -> Iterator[Section]:
         """What led to giving up, if the run gave up; in other logs, the first error."""
-        reports = [self._find(place) for place in islice(find_reports(self.text), _MAX_REPORTS)]
+        places = list(islice(find_reports(self.text), _MAX_REPORTS))
+        reports = list(map(self._find, places))
         severe = [self._find(found.start()) for found in islice(_SEVERE.finditer(self.text), 1)] if self.levels else []
-        begin = self._starts[reports[0]] if reports else len(self.text)
+        begin = self.text.rfind(b"\n", 0, places[0]) + 1 if places else len(self.text)
         gave_up = find_giving_up(self.text[begin:])
         if not severe and not reports:
             return

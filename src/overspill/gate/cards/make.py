@@ -28,15 +28,12 @@ _TITLES: dict[Layout, str] = {
 _MAX_LINE_BYTES = 1_000
 """Text with longer lines on average is not described line by line."""
 _MAX_RECOGNISED_LINES = 50
-_HEAD_BYTES, _MIDDLE_BYTES, _TAIL_BYTES = 4_000, 2_000, 1_000
-"""How much of the beginning, middle and end to read to recognise the kind of text."""
-_MIN_LINES = 8
 
 
 def make_card(read: Read, size: Size) -> Card:
     """`read` returns the stored bytes between two positions. At most a few MB are read."""
     sample = take_sample(read, size)
-    kind = recognise(_excerpt(sample.data), most_lines=_MAX_RECOGNISED_LINES)
+    kind = recognise(sample.excerpt, most_lines=_MAX_RECOGNISED_LINES)
     card = _describe(read, sample, kind)
     named = card.kind or _TITLES.get(kind.traits.layout, kind.name)
     title = f"{named}, {count_noun(size.lines, 'line')}, {format_size(size.bytes)}"
@@ -57,12 +54,3 @@ def _describe(read: Read, sample: OutputSample, kind: Kind) -> Card:
     if layout == "events" and size.bytes <= _MAX_LINE_BYTES * size.lines:
         return make_log_card(take_sample(read, size, seeks_failure=True) if size.bytes > MAX_WHOLE_BYTES else sample)
     return make_outline_card(sample, kind)
-
-
-def _excerpt(data: bytes) -> bytes:
-    """Whole lines from the beginning, the middle and the end, or everything if lines are long."""
-    if data.count(b"\n", 0, _HEAD_BYTES) < _MIN_LINES:
-        return data
-    head, middle, tail = data[:_HEAD_BYTES], data[len(data) // 2 :][:_MIDDLE_BYTES], data[-_TAIL_BYTES:]
-    middle = middle[middle.find(b"\n") + 1 : middle.rfind(b"\n") + 1]
-    return head[: head.rfind(b"\n") + 1] + middle + tail[tail.find(b"\n") + 1 :]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import accumulate
 from random import Random
 
@@ -23,6 +24,8 @@ _SCANNED_BYTES = 1 << 20
 _BEFORE_END_BYTES, _AFTER_END_BYTES = 32 << 10, 8 << 10
 _MAX_NUMBERED_LINE_BYTES = 5_000
 """If lines are longer on average, line numbers no longer help to find anything."""
+_EXCERPT_BYTES, _MIN_EXCERPT_LINES = (3_000, 1_000, 1_000), 8
+"""How much of the beginning, middle and end to read to recognise the kind of text and its header."""
 _GAP = b"\n"
 _SEED = 0
 """Fixed, to make the same card for the same output."""
@@ -55,6 +58,16 @@ class OutputSample:
         """Where each window begins in `data`."""
         self._counted = (-1, 0, 0)
         """The window and position where the last count of lines ended, and that count."""
+
+    @cached_property
+    def excerpt(self) -> bytes:
+        """Whole lines from the beginning, the middle and the end, or everything if lines are long."""
+        head, middle, tail = _EXCERPT_BYTES
+        if self.data.count(b"\n", 0, head) < _MIN_EXCERPT_LINES:
+            return self.data
+        between, last = self.data[len(self.data) // 2 :][:middle], self.data[-tail:]
+        between = between[between.find(b"\n") + 1 : between.rfind(b"\n") + 1]
+        return self.data[: self.data.rfind(b"\n", 0, head) + 1] + between + last[last.find(b"\n") + 1 :]
 
     def locate(self, position: int) -> str:
         """The place in the output of a position in `data`: `L12`, or byte `@4096` if lines are too long or were not counted."""

@@ -45,8 +45,8 @@ MAX_TABLES = 12
 """If there are more tables, the card describes the structure around them."""
 MIN_TABLE_SHARE = 0.5
 """The share of the output that tables must make up for a card of tables."""
-_FIRST_LINES, _DRAWN_LINES, _LAST_LINES = 16, 32, 2
-"""How many of the lines to read if all of them seem to be rows. They show where rows begin and how to split them."""
+_FIRST_LINES = 16
+"""Among how many of the first lines to look for the first row, if all lines seem to be rows."""
 _MAX_PAGE_BYTES, _MAX_PAGE_ROW_BYTES = 12 << 10, 1_000
 """How much to read of a page that may be tables, and the longest average row in that case."""
 _NO_ROW = compile_pattern(rb"\n[ \t\r+=|:-]*\n")
@@ -83,7 +83,7 @@ def read_text_tables(sample: OutputSample, layout: Layout) -> tuple[list[ReadTab
     if layout == "paragraphs" and sample.data.count(b"|") < sample.data.count(b"\n"):
         return [], sample
     windows = [_strip_colours(window.data).removesuffix(b"\n") for window in sample.windows]
-    if found := _read_even_lines(windows, layout):
+    if found := _read_even_lines(windows, layout, _strip_colours(sample.excerpt)):
         return found, sample
     if layout == "rows" and b'"' in sample.data:
         windows = windows[:1]  # a later one may begin inside a cell of several lines
@@ -103,15 +103,14 @@ def _strip_colours(data: bytes) -> bytes:
     return bytes(strip_colours(data, len(data), fill)).translate(None, fill)
 
 
-def _read_even_lines(windows: Sequence[bytes], layout: Layout) -> list[ReadTable]:
-    """The table in lines that, judging by a sample, are only a header and the rows below it. Empty unless that is certain."""
+def _read_even_lines(windows: Sequence[bytes], layout: Layout, text: bytes) -> list[ReadTable]:
+    """The table in lines that, judging by this part of them, are only a header and the rows below it. Empty unless certain."""
     lines = [line for window in windows for line in window.split(b"\n")]
     has_others = any(_NO_ROW.search(window) or window.count(b"\r") != window.count(b"\r\n") for window in windows)
     has_quotes = any(b'"' in window for window in windows)
     if len(lines) < 2 * _FIRST_LINES or has_others or (has_quotes and any(line.count(b'"') % 2 for line in lines)):
         return []
-    drawn = [*range(_FIRST_LINES), *draw(_FIRST_LINES, len(lines) - _LAST_LINES, _DRAWN_LINES), *range(-_LAST_LINES, 0)]
-    text = b"".join(lines[number] + b"\n" for number in drawn)
+    text = text.removesuffix(b"\n") + b"\n"
     table, *others = [*find_line_tables(text, layout), None]
     if table is None or others != [None] or not len(table) or isinstance(table.format, Barred):
         return []
@@ -120,7 +119,7 @@ def _read_even_lines(windows: Sequence[bytes], layout: Layout) -> list[ReadTable
     is_delimited = isinstance(table.format, Delimited)
     header = text[slice(*table.header)].strip().split(b"\n" if is_delimited else None) if table.header else []
     is_repeated = header and sum(window.count(header[-1 if is_delimited else 0]) for window in windows) > 1
-    if is_repeated or first >= _FIRST_LINES or len(drawn) - first - below != len(table):
+    if is_repeated or first >= _FIRST_LINES or text.count(b"\n") - first - below != len(table):
         return []
     read = _read_table(table, text, len(rows), lambda number: decode(rows[number]).rstrip("\r"))
     return [] if read.tally and (read.tally.uneven or read.tally.unread) and not is_delimited else [read]
