@@ -86,6 +86,8 @@ class Front:
         """The ids of requests that a hub has taken and not answered, as JSON."""
         self._has_input = True
         self._deaths = 0
+        self._client_reads = select.poll()
+        self._client_reads.register(1, select.POLLOUT)
 
     def connect(self) -> None:
         """Connect to the hub, after starting it if necessary. Raises NoHub if it does not serve this front."""
@@ -144,29 +146,36 @@ class Front:
 
     def copy(self) -> int:
         """Copy in both directions until the hub sends an exit code, and return that code."""
+        watched, poll = None, select.poll()
         while True:
             link = self._link
             assert link is not None
-            poll = select.poll()
-            if self._has_input and len(self._to_hub) < _MAX_WAITING_BYTES:
-                poll.register(0, select.POLLIN)
-            for target, waiting in ((1, self._to_client), (2, self._errors)):
-                if waiting:
-                    poll.register(target, select.POLLOUT)
-            reads = select.POLLIN if len(self._to_client) < _MAX_WAITING_BYTES else 0
-            poll.register(link.fileno(), reads | (select.POLLOUT if self._to_hub else 0))
+            hears_client = self._has_input and len(self._to_hub) < _MAX_WAITING_BYTES
+            hears_hub = len(self._to_client) < _MAX_WAITING_BYTES
+            events = (select.POLLIN if hears_hub else 0) | (select.POLLOUT if self._to_hub else 0)
+            wanted = link, hears_client, events, bool(self._to_client), bool(self._errors)
+            if wanted != watched:
+                watched, poll = wanted, select.poll()
+                poll.register(link.fileno(), events)
+                if hears_client:
+                    poll.register(0, select.POLLIN)
+                for target, waiting in ((1, self._to_client), (2, self._errors)):
+                    if waiting:
+                        poll.register(target, select.POLLOUT)
             ready = dict(poll.poll())
             if 0 in ready:
                 self._read_client()
-            if 1 in ready:
-                del self._to_client[: os.write(1, self._to_client[:_WRITE_BYTES])]
-            if 2 in ready:
-                self._write_errors()
-            if (link.fileno() in ready or self._to_hub) and not self._exchange(link):
+            if self._to_hub:
+                self._send(link)
+            if link.fileno() in ready and not self._receive(link):
                 self._replace_hub()
             if (code := self._act()) is not None:
                 self._flush()
                 return code
+            while self._to_client and self._client_reads.poll(0):
+                del self._to_client[: os.write(1, self._to_client[:_WRITE_BYTES])]
+            if 2 in ready:
+                self._write_errors()
 
     def _read_client(self) -> None:
         data = os.read(0, _READ_BYTES)
@@ -175,15 +184,17 @@ class Front:
         if len(self._untaken) <= _MAX_UNTAKEN_BYTES:
             self._untaken += data
 
-    def _exchange(self, link: Socket) -> bool:
-        """Send and receive what is possible now. Returns False if the hub is gone."""
+    def _send(self, link: Socket) -> None:
+        """Send what the hub takes now."""
         try:
-            if self._to_hub:
-                del self._to_hub[: link.send(self._to_hub[:_READ_BYTES])]
+            del self._to_hub[: link.send(self._to_hub[:_READ_BYTES])]
         except BlockingIOError:
             pass  # the hub is slow to read, so more is sent later
         except OSError:
             self._to_hub.clear()  # the hub is gone, but what it sent before can still be read
+
+    def _receive(self, link: Socket) -> bool:
+        """Receive what has come. Returns False if the hub is gone."""
         try:
             data = link.recv(_READ_BYTES)
         except BlockingIOError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any
 
 import anyio
@@ -25,6 +25,20 @@ _STATE_METHODS = (
 """Messages that stay in force until the client leaves, so they are repeated to another hub."""
 
 
+class PostedStream(OutgoingStream):
+    """Lines that are sent by whom they are from, not by a task that would have to wake up for each."""
+
+    async def send(self, item: SessionMessage) -> None:
+        if self._is_closed:
+            raise anyio.ClosedResourceError
+        with suppress(OSError):  # the front is gone, which ends the input too
+            await self._write(self._encode(item.message))
+
+    async def write_all(self) -> None:
+        await super().write_all()
+        await self._write(b"")  # senders that were cancelled have not waited
+
+
 class FrontLines:
     """The messages of one client. `requests` are the ids of requests that have no answer yet, other than subscriptions."""
 
@@ -41,7 +55,7 @@ class FrontLines:
         self._is_draining = False
 
     def open(self) -> AbstractAsyncContextManager[Streams]:
-        return message_streams(self._receive, OutgoingStream(self._link.write, self._encode), self._take)
+        return message_streams(self._receive, PostedStream(self._link.write, self._encode), self._take)
 
     def drain(self) -> None:
         """Take no more lines. They are left for the next hub."""

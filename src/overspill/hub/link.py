@@ -11,8 +11,6 @@ import threading
 from contextlib import suppress
 from contextvars import ContextVar
 
-import anyio
-
 from overspill.hub import frames
 
 _READ_BYTES = 1 << 16
@@ -22,29 +20,26 @@ served_front: ContextVar[FrontLink | None] = ContextVar("overspill_front", defau
 
 
 class FrontLink:
-    """Run `flush` in a task. Posted frames are sent in order, immediately if the front reads."""
+    """Posted frames are sent in order, immediately if the front reads. The event loop watches the connection all the time, because
+    every call waits while it begins and ends to watch."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(False)
-        self.connection = connection
+        self._connection = connection
         self._received, self._unsent = bytearray(), bytearray()
-        self._changed = anyio.Event()
-        self._is_gone = False
+        self._arrived, self._sent = asyncio.Event(), asyncio.Event()
+        self._sent.set()
+        self._is_watched = self._has_ended = self._is_gone = False
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
 
     async def receive(self, limit: int = frames.MAX_FRAME_BYTES) -> tuple[bytes, bytes] | None:
         """Return the next frame; None if the front is gone, even within a frame. Raises ValueError for a frame over the limit."""
-        while (frame := frames.unpack(self._received, limit)) is None:
-            try:
-                await anyio.wait_readable(self.connection)
-                data = self.connection.recv(_READ_BYTES)
-            except BlockingIOError:
-                continue
-            except OSError:
-                data = b""
-            if not data:
-                return None
-            self._received += data
+        while (frame := frames.unpack(self._received, limit)) is None and not self._has_ended:
+            if not self._is_watched:
+                self._is_watched = True
+                self._loop.add_reader(self._connection, self._read)
+            self._arrived.clear()
+            await self._arrived.wait()
         return frame
 
     def put_back(self, data: bytes) -> None:
@@ -55,11 +50,12 @@ class FrontLink:
         self.post_frames(frames.pack(kind, payload))
 
     def post_frames(self, data: bytes) -> None:
-        if not self._is_gone:
-            self._unsent += data
+        if self._is_gone:
+            return
+        is_waiting = bool(self._unsent)
+        self._unsent += data
+        if not is_waiting:
             self._push()
-            if self._unsent:
-                self._announce_change()
 
     def post_errors(self, data: bytes) -> None:
         """Post bytes for the front's standard error, from any thread. Drops them if the front has left too much unread."""
@@ -71,40 +67,50 @@ class FrontLink:
     async def write(self, data: bytes) -> None:
         """Post frames, and wait until the front has all of them. Raises OSError once the front is gone."""
         self.post_frames(data)
-        while self._unsent and not self._is_gone:
-            await self._changed.wait()
+        await self._sent.wait()
         if self._is_gone:
             raise BrokenPipeError
 
-    async def flush(self) -> None:
-        while not self._is_gone:
-            while not self._unsent:
-                await self._changed.wait()
-            try:
-                await anyio.wait_writable(self.connection)
-            except OSError:
-                self._is_gone = True
-            self._push()
-
     def close(self) -> None:
-        self._is_gone = True
-        self.connection.close()
-        self._announce_change()
+        if not self._is_gone:
+            self._lose()
+        self._loop.remove_reader(self._connection)
+        self._connection.close()
 
-    def _push(self) -> None:
+    def _read(self) -> None:
         try:
-            while self._unsent and not self._is_gone:
-                del self._unsent[: self.connection.send(self._unsent)]
+            data = self._connection.recv(_READ_BYTES)
         except BlockingIOError:
             return
         except OSError:
-            self._is_gone = True
-            self._unsent.clear()
-        self._announce_change()
+            data = b""
+        self._received += data
+        self._has_ended = not data
+        if self._has_ended or len(self._received) >= _READ_BYTES:  # more is read when this has been received
+            self._is_watched = False
+            self._loop.remove_reader(self._connection)
+        self._arrived.set()
 
-    def _announce_change(self) -> None:
-        changed, self._changed = self._changed, anyio.Event()
-        changed.set()
+    def _push(self) -> None:
+        try:
+            del self._unsent[: self._connection.send(self._unsent)]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._lose()
+        if not self._unsent:
+            self._loop.remove_writer(self._connection)
+            self._sent.set()
+        elif self._sent.is_set():
+            self._sent.clear()
+            self._loop.add_writer(self._connection, self._push)
+
+    def _lose(self) -> None:
+        """Drop what the front has not taken. What it sent before it left is still received."""
+        self._is_gone = True
+        self._unsent.clear()
+        self._loop.remove_writer(self._connection)
+        self._sent.set()
 
 
 class RoutedErrors(io.RawIOBase):

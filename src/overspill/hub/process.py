@@ -186,7 +186,6 @@ class Hub:
         served_front.set(link)
         with self.counting(front):
             async with anyio.create_task_group() as group:
-                group.start_soon(link.flush)
                 if await anyio.to_thread.run_sync(first.load):
                     front.is_answered = True
                     link.post(frames.WELCOME)

@@ -88,7 +88,6 @@ async def answer_unread(known: FirstAnswers, lines: bytes) -> list[tuple[bytes, 
     with front:
         front.sendall(frames.pack(frames.DATA, lines))
         async with anyio.create_task_group() as group:
-            group.start_soon(link.flush)
             group.start_soon(known.give, link)
             await anyio.wait_readable(front)
             await anyio.wait_all_tasks_blocked()
