@@ -125,17 +125,17 @@ class FirstAnswers:
         asked = self.find_asked(message)
         result = asked and self._kept.get(asked)
         if asked and asked[0] == LISTEN:  # its answer comes when the subscription ends
-            link.post(frames.TAKEN, bytes([frames.IS_REQUEST]) + dumps(message["id"]))
+            link.confirm(frames.IS_REQUEST, dumps(message["id"]))
             if result is not None:
                 link.post(frames.LINES, _acknowledge(message["id"], result))
                 self._given.add((dumps(message["id"]), asked))
         elif asked is None or result is None:
             if message.get("method") != _INITIALIZED:
                 return False
-            link.post(frames.TAKEN, bytes([frames.IS_STATE]))
+            link.confirm(frames.IS_STATE)
         else:
             id = dumps(message["id"])
-            link.post(frames.TAKEN, bytes([frames.IS_REQUEST | (frames.IS_STATE if asked[0] == "initialize" else 0)]) + id)
+            link.confirm(frames.IS_REQUEST | (frames.IS_STATE if asked[0] == "initialize" else 0), id)
             answer = b'{"jsonrpc":"2.0","id":%s,"result":%s}\n' % (id, dumps(self._age(result)))
             link.post_frames(frames.pack_answer(id, answer))
             self._given.add((id, asked))

@@ -1,7 +1,8 @@
 """The frames that a front and a hub exchange: one byte for the kind, four for the length, and that many bytes.
 
 A front sends its lines to the hub, which confirms each with `TAKEN` before it acts on it. If the hub dies, the front then knows
-which lines were not acted on, and which requests will get no answer.
+which lines were not acted on, and which requests will get no answer. Confirmations go over a socket of their own, which the front
+reads only when there is something else to do, so they wake up no process. A hub that finds it full, or none, uses the connection.
 """
 
 from __future__ import annotations

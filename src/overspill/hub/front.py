@@ -13,7 +13,7 @@ import time
 
 import overspill
 from overspill.hub import frames
-from overspill.hub.place import NoHub, Place, is_wanted
+from overspill.hub.place import NoHub, Place, is_wanted, send_first
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,6 +74,9 @@ class Front:
         variables = [f"{name}={value}" for name, value in environ.items()]
         self._hello = frames.pack_hello(list(words), os.getcwd(), variables, overspill.__version__)
         self._link: Socket | None = None
+        self._confirmations: Socket | None = None
+        """Has the frames that say which lines were taken. Nothing wakes up for them: they matter when something else comes."""
+        self._confirmed = bytearray()
         self._from_hub: bytearray = bytearray()
         self._to_hub: bytearray = bytearray()
         self._to_client: bytearray = bytearray()
@@ -96,7 +99,7 @@ class Front:
         while True:
             try:
                 self._link = self._place.connect(self._patience)
-                self._link.sendall(self._hello)
+                self._confirmations = send_first(self._link, self._hello)
                 if self._hear_welcome(self._link):
                     self._link.setblocking(False)
                     return
@@ -181,6 +184,8 @@ class Front:
         data = os.read(0, _READ_BYTES)
         self._has_input = bool(data)
         self._to_hub += frames.pack(frames.DATA, data) if data else frames.pack(frames.END)
+        if len(self._untaken) > _MAX_WAITING_BYTES:
+            self._note_confirmed()
         if len(self._untaken) <= _MAX_UNTAKEN_BYTES:
             self._untaken += data
 
@@ -206,6 +211,8 @@ class Front:
 
     def _act(self) -> int | None:
         """Act on the complete frames from the hub. Returns the exit code if the hub has sent it."""
+        if self._from_hub:
+            self._note_confirmed()
         while (frame := frames.unpack(self._from_hub, _MAX_FRAME_BYTES)) is not None:
             kind, payload = frame
             if kind == frames.LINES:
@@ -222,6 +229,17 @@ class Front:
                 return int(payload)
         return None
 
+    def _note_confirmed(self) -> None:
+        """Note which lines were taken. What came over the connection itself was sent after that."""
+        if self._confirmations is not None:
+            try:
+                while data := self._confirmations.recv(_READ_BYTES):
+                    self._confirmed += data
+            except OSError:  # there are no more now
+                pass
+            while (frame := frames.unpack(self._confirmed, _MAX_FRAME_BYTES)) is not None:
+                self._note_taken(frame[1])
+
     def _note_taken(self, payload: bytes) -> None:
         self._deaths = 0
         line = bytes(self._untaken[: self._untaken.find(b"\n") + 1])
@@ -233,6 +251,7 @@ class Front:
 
     def _replace_hub(self) -> None:
         """Start another hub after one has died. The client sees whole lines only: half an answer is never passed on."""
+        self._note_confirmed()
         if (code := self._act()) is not None:  # the hub sent an exit code before it ended
             self._flush()
             raise SystemExit(code)
@@ -276,3 +295,7 @@ class Front:
             self._link.close()
             self._link = None
             self._from_hub.clear()
+        if self._confirmations is not None:
+            self._confirmations.close()
+            self._confirmations = None
+            self._confirmed.clear()

@@ -91,7 +91,7 @@ class FrontLines:
             self.requests.add(id)
         is_state = getattr(message, "method", "") in _STATE_METHODS
         flags = (frames.IS_REQUEST if is_request else 0) | (frames.IS_STATE if is_state else 0)
-        self._link.post(frames.TAKEN, bytes([flags]) + id)
+        self._link.confirm(flags, id)
 
     def _encode(self, message: mcp_types.JSONRPCMessage) -> bytes:
         line = encode(message)

@@ -15,13 +15,14 @@ from overspill.hub import frames
 
 _READ_BYTES = 1 << 16
 _MAX_ERROR_BYTES = 1 << 20  # that a front has not read
+_MAX_CONFIRMATION_BYTES = 1024  # small enough to be sent as a whole or not at all
 
 served_front: ContextVar[FrontLink | None] = ContextVar("overspill_front", default=None)
 
 
 class FrontLink:
-    """Posted frames are sent in order, immediately if the front reads. The event loop watches the connection all the time, because
-    every call waits while it begins and ends to watch."""
+    """Posted frames are sent in order, immediately if the front reads. The event loop watches the connection all the time:
+    beginning and ending that would take as long as a read."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(False)
@@ -29,7 +30,9 @@ class FrontLink:
         self._received, self._unsent = bytearray(), bytearray()
         self._arrived, self._sent = asyncio.Event(), asyncio.Event()
         self._sent.set()
-        self._is_watched = self._has_ended = self._is_gone = False
+        self._confirmations: socket.socket | None = None
+        """Where a front that works on nothing else finds what was taken, without being woken up for it."""
+        self._has_begun = self._is_watched = self._has_ended = self._is_gone = False
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
 
     async def receive(self, limit: int = frames.MAX_FRAME_BYTES) -> tuple[bytes, bytes] | None:
@@ -48,6 +51,19 @@ class FrontLink:
 
     def post(self, kind: bytes, payload: bytes = b"") -> None:
         self.post_frames(frames.pack(kind, payload))
+
+    def confirm(self, flags: int, id: bytes = b"") -> None:
+        """Tell the front that a line was taken, before anything acts on it."""
+        frame = frames.pack(frames.TAKEN, bytes([flags]) + id)
+        if self._confirmations is not None:
+            try:
+                if len(frame) <= _MAX_CONFIRMATION_BYTES and self._confirmations.send(frame, socket.MSG_DONTWAIT):
+                    return
+            except OSError:
+                pass  # the front has left many unread
+            self._confirmations.close()  # later ones must not overtake this one
+            self._confirmations = None
+        self.post_frames(frame)
 
     def post_frames(self, data: bytes) -> None:
         if self._is_gone:
@@ -76,10 +92,12 @@ class FrontLink:
             self._lose()
         self._loop.remove_reader(self._connection)
         self._connection.close()
+        if self._confirmations is not None:
+            self._confirmations.close()
 
     def _read(self) -> None:
         try:
-            data = self._connection.recv(_READ_BYTES)
+            data = self._connection.recv(_READ_BYTES) if self._has_begun else self._receive_first()
         except BlockingIOError:
             return
         except OSError:
@@ -90,6 +108,17 @@ class FrontLink:
             self._is_watched = False
             self._loop.remove_reader(self._connection)
         self._arrived.set()
+
+    def _receive_first(self) -> bytes:
+        data, given, *_ = socket.recv_fds(self._connection, _READ_BYTES, 1)
+        self._has_begun = True
+        for each in given:
+            try:
+                os.set_inheritable(each, False)
+                self._confirmations = socket.socket(fileno=each)
+            except OSError:  # it is not a socket
+                os.close(each)
+        return data
 
     def _push(self) -> None:
         try:

@@ -255,6 +255,21 @@ def is_wanted(environ: Mapping[str, str]) -> bool:
     return sys.platform == "linux" or os.path.exists(find_switch(environ, "on"))
 
 
+def send_first(link: Socket, greeting: bytes) -> Socket:
+    """Send a front's greeting, together with one end of a new socket. Returns the other end, over which the hub confirms."""
+    ours, theirs = (Socket(fileno=each.detach()) for each in _socket.socketpair())
+    try:
+        about = [(SOL_SOCKET, _socket.SCM_RIGHTS, theirs.fileno().to_bytes(4, sys.byteorder))]
+        link.sendall(greeting[link.sendmsg([greeting], about) :])
+    except BaseException:
+        ours.close()
+        raise
+    finally:
+        theirs.close()
+    ours.setblocking(False)
+    return ours
+
+
 def peer_of(link: Socket) -> tuple[int, int]:
     """Return the user and the process at the other end, as the system reports them; 0 for an unknown process."""
     if sys.platform == "darwin":
