@@ -13,6 +13,8 @@ from overspill.tables.types import BYTES, MIN_FITTING_SHARE, NO_VALUE, READINGS,
 from overspill.text.humanize import count_noun, quote_line
 
 _SAMPLED_ROWS = 300
+_SAMPLED_COLUMNS_AT_A_TIME = 500
+"""DuckDB takes 32 KB or more for each column of a query, in each thread."""
 _COLUMNS_AT_A_TIME = 20
 """How many columns have their patterns in memory at the same time."""
 _MAX_NOTES = 5
@@ -110,13 +112,13 @@ def read_types(
 
 def _choose(connection: Any, table: str, columns: list[str]) -> dict[str, _Chosen]:
     """How to read each column: what the first rows suggest, if the other rows confirm it."""
-    selected = ", ".join(map(quote_name, columns))
-    rows = connection.execute(f"SELECT {selected} FROM {table} LIMIT {_SAMPLED_ROWS}").fetchall()
-    suggested = [
-        (column, reading)
-        for column, values in zip(columns, zip(*rows, strict=True), strict=False)
-        if (reading := find_reading(filter(None, values), column))
-    ]
+    suggested = list[tuple[str, Reading]]()
+    for start in range(0, len(columns), _SAMPLED_COLUMNS_AT_A_TIME):
+        part = columns[start : start + _SAMPLED_COLUMNS_AT_A_TIME]
+        rows = connection.execute(f"SELECT {', '.join(map(quote_name, part))} FROM {table} LIMIT {_SAMPLED_ROWS}").fetchall()
+        for column, values in zip(part, zip(*rows, strict=True), strict=False):
+            if reading := find_reading(filter(None, values), column):
+                suggested.append((column, reading))
     found = _confirm(connection, table, suggested)
     for column, refused in suggested:
         if column not in found or found[column].others:
