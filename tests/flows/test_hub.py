@@ -292,6 +292,19 @@ def test_the_first_slow_call_is_answered_after_the_race_and_read_by_a_client_tha
         assert client.text("get_tool_output", {"id": job, "mode": "raw"}).startswith("Tool not ready.")
 
 
+def test_a_client_that_comes_back_works_on_when_what_it_had_left_running_ends(home: HubHome):
+    done, options = home.folder / "done", ("--set", "truncation.overrides.wait.asyncTimeoutSecs=0.2")
+    with home.front(*options) as client:
+        client.hello()
+        said = client.text("wait", {"file": str(done), "then": "yes"})
+    with home.front(*options) as client:
+        client.hello()
+        assert client.text("get_tool_output", {"id": said.split()[3], "mode": "raw"}).startswith("Tool not ready.")
+        done.touch()
+        wait_until(lambda: len((home.status() or {"fronts": ()})["fronts"]), lambda fronts: fronts == 1)
+        assert client.text("lines", {"count": 1}) == SMALL
+
+
 @pytest.mark.parametrize("setting", [("--store", "memory:"), ("--set", "storeDir=here"), ("--set", "retention=process")])
 def test_what_must_not_outlive_its_process_or_lies_in_the_clients_folder_stays_out_of_the_hub(
     home: HubHome, setting: tuple[str, str]

@@ -44,8 +44,14 @@ class Sessions:
         self._shared.append(SharedSession(family, settings, secrets, session))
         return self._shared[-1], True
 
-    async def give_back(self, shared: SharedSession) -> None:
-        shared.users -= 1
-        if not shared.users:
+    def withdraw(self, shared: SharedSession) -> bool:
+        """Lend a session to nobody more, unless others use it. Returns whether it was withdrawn."""
+        if shared.users == 1 and shared in self._shared:
             self._shared.remove(shared)
+        return shared.users == 1
+
+    async def give_back(self, shared: SharedSession) -> None:
+        is_last = self.withdraw(shared)
+        shared.users -= 1
+        if is_last:
             await shared.session.close()

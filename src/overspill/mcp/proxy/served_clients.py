@@ -106,11 +106,12 @@ class ServedClients(Struct, eq=False):
             self._open_clients.pop(key).left.set()
 
     async def finish_jobs(self) -> None:
-        """Wait for the jobs that are still running, as long as the options allow."""
+        """Wait for the jobs that are still running, as long as the options allow, except in sessions that others share."""
         with anyio.move_on_after(self.options.grace_seconds):
             async with anyio.create_task_group() as group:
                 for shared in self._sessions.values():
-                    group.start_soon(shared.session.stop)
+                    if self.shared_sessions.withdraw(shared):
+                        group.start_soon(shared.session.stop)
 
     async def close_all(self) -> None:
         """End everything, including jobs that are still running, unless others share their session."""
