@@ -80,10 +80,6 @@ class Weights(Struct, frozen=True):
     """Records of a list are shown in document order if their scores differ by less than one part in this many."""
 
     # Rows.
-    unnamed_number: float = 0.3
-    """A number in a field that the question does not name, which may be any number."""
-    filtered: float = 0.85
-    """Rows of a list belong to the answer if they meet at least this share of what the best row meets."""
     condition: float = 0.6
     """Rows meet the condition of a question about order if they have at least this share of the best row's words."""
 

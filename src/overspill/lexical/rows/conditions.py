@@ -60,13 +60,7 @@ def find_meeting_rows(index: Index, rows: RowList, question: str) -> list[int]:
 
 def compares_cells(question: str) -> bool:
     """Whether all rows have to be read to find the ones in question."""
-    return bool(list_bounds(question)) or compile_phrases(_EXCLUDED).search(question) is not None
-
-
-def list_bounds(question: str) -> frozenset[str]:
-    """The keys of the terms that are only bounds."""
-    bounds = [bound for found in _find_bounds(question) for bound in (found.low, found.high)]
-    return frozenset(part.lower() for bound in bounds for part in (bound, *_WORD.findall(bound)))
+    return bool(_find_bounds(question)) or compile_phrases(_EXCLUDED).search(question) is not None
 
 
 def blank_comparisons(question: str) -> str:

@@ -15,7 +15,8 @@ from overspill.lexical.rows.relations import Relation, is_named_as_key, last_par
 from overspill.lexical.words import read_lexicon, read_list, read_stems, stem
 from overspill.text.regex import regex
 
-_WORD = regex(r"[^\W_]+")
+_WORD = regex(r"(?<![\w-])-\d+|[^\W_]+")
+"""A number has its sign, unless it ends a range or a date."""
 _LIST_MEMBER = regex(r"'([^']*)'")
 _DAY = regex(r"(\d{4}-\d\d-\d\d)[T ]\d")
 _KEY = regex(rb"[^\"\\]{0,60}\"\s*:")
@@ -50,7 +51,7 @@ class Question:
     """The words of a question, the worth of each, and the places of each run of them."""
 
     def __init__(self, query: Query, ranking: Ranking) -> None:
-        self.words = [word.casefold() for word in _WORD.findall(query.text)[:_MAX_WORDS]]
+        self.words = [word.casefold() for word in _WORD.findall(query.text.replace("\u2212", "-"))[:_MAX_WORDS]]
         by_key = {term.key: ranking.worth[number] for number, term in enumerate(ranking.terms) if term.role != "wording"}
         most, stop = max(by_key.values(), default=0.0), read_lexicon("stop")
         self.worth = [
