@@ -176,12 +176,13 @@ class _StandIns(dict[bytes, bytes]):
         if markup[:1] == b"&":
             letters = html.unescape(markup.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
             plain = letters if len(letters) <= size else markup
-        elif (found := _LABEL_TAG.match(markup)) and _LABEL_CLASS.search(found[1]):
-            plain = _LABEL_START
         else:
             name = markup[1:-1].split(None, 1)[0].lower()
-            depth = _HEADING.get(name)
-            plain = b"\n" + b"#" * min(depth, size - 2) + b" " if depth else _STANDS_FOR_TAG.get(name, b"")
+            plain = _STANDS_FOR_TAG.get(name, b"")
+            if name in _HEADING:
+                plain = b"\n" + b"#" * min(_HEADING[name], size - 2) + b" "
+            elif plain == _SOFT_BREAK and (found := _LABEL_TAG.match(markup)) and _LABEL_CLASS.search(found[1]):
+                plain = _LABEL_START
         stand_in = plain.ljust(size, self.fill)
         if len(self) < _MAX_REMEMBERED:
             self[markup] = stand_in

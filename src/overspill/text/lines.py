@@ -13,7 +13,7 @@ FILLERS = bytes((0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE)))
 """Bytes that never occur in UTF-8. They replace removed parts of text."""
 _SAMPLE_BYTES = 4096
 _SHORT_LINE_BYTES = 32
-_BLANK = b" \t\r\n\f\v" + FILLERS
+BLANK = b" \t\r\n\f\v" + FILLERS
 _LINE = regex(rb"[^\n]*+\n|[^\n]++\Z")
 _MIN_SPLIT_BYTES, _MAX_SPLIT_BYTES = 1 << 9, 1 << 16
 """How much to split into lines in one step. Small at first, because some callers need only the next few lines."""
@@ -41,7 +41,7 @@ def end_long_line(text: bytes | bytearray | mmap, start: int, end: int) -> int:
 
 
 def is_blank(line: bytes | bytearray) -> bool:
-    return not line.strip(_BLANK)
+    return not line.strip(BLANK)
 
 
 def read_line(text: bytes | bytearray | mmap, start: int, end: int) -> str:

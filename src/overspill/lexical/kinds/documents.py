@@ -7,14 +7,15 @@ from itertools import pairwise
 from overspill.lexical.kinds.code import has_definitions
 from overspill.lexical.kinds.conversations import are_messages
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
-from overspill.lexical.kinds.lines import Paragraphs, find_first, record_long, skip_blank_lines
+from overspill.lexical.kinds.lines import Paragraphs, find_first, group_lines, record_long, skip_blank_lines
 from overspill.lexical.kinds.logs import are_matches
 from overspill.lexical.outline import Outline, Table
 from overspill.lexical.reading import TABLE_EDGE, find_hidden, strip_tags
 from overspill.tables.bars import DRAWN, MARKDOWN_RULE, MAY_BEGIN_BARRED, Barred, is_rule, read_barred
 from overspill.tables.table import FoundTable, Text
-from overspill.text.lines import is_blank, iterate_lines
-from overspill.text.regex import Pattern, regex
+from overspill.text.lines import BLANK, is_blank
+from overspill.text.patterns import compile_pattern
+from overspill.text.regex import Pattern, escape, regex
 
 _MAX_PASSAGE_BYTES = 1_000
 """A longer paragraph is cut between sentences."""
@@ -40,6 +41,12 @@ _ANCHOR_DEPTH = 7
 """`.. _name:` names the text below it as a link target, even without a heading. The next heading ends it."""
 _MAX_HEADING_BYTES = 120
 _UNDERLINE = regex(rb"([=\-~^\"'`:.*+#<>_])\1{2,}[ \t]*\r?(?:\n|\Z)")
+_UNUSUAL = compile_pattern(
+    rb"(?m)^(?:[%b]*|(?:[ \t]*(?:[A-Z][A-Z0-9 ,&'/()-]{3}|\.\. _|```|~~~)|[ >]*#|\s*(?:[0-9]|(?:%b)\s)|%b"
+    rb"|[^\n]*(?:\||\+[-=]|-\[ |\xe2[\x94\x95]))[^\n]*)\n"
+    % (BLANK, _DIVISIONS, b"|".join(escape(mark * 3) for mark in map(bytes, zip(b"=-~^\"'`:.*+#<>_"))))
+)
+"""Blank lines, and those that may be more than a line of a paragraph: any that one of the patterns for lines may match."""
 
 
 class _Section(Paragraphs):
@@ -101,8 +108,18 @@ def _cut_prose(text: Text, start: int, end: int, outline: Outline, cut_embedded:
     shouted = False
     underlines: dict[bytes, int] = {}
     fenced = reached = start
-    for line_start, line_end in iterate_lines(text, start, end):
-        if line_start < reached:
+    for line_start, line_end, is_unusual in group_lines(text, start, end, _UNUSUAL):
+        line_start = max(line_start, reached)
+        if line_start >= line_end:
+            continue
+        if not is_unusual:
+            shouted = False
+            is_title = section.opened < 0 and fenced <= line_start and text.find(b"\n", line_start) == line_end - 1
+            if is_title and (underline := _find_underline(text, line_start, line_end, end)):
+                section.heading(line_start, line_end, underlines.setdefault(underline, len(underlines) + 1))
+            else:
+                section.end_table()
+                section.line(line_start, line_end)
             continue
         line = text[line_start:line_end]
         if line_start >= fenced and (fence := _FENCE.match(line)):

@@ -2,41 +2,54 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 from overspill.lexical.outline import Outline
 from overspill.tables.table import Text
-from overspill.text import pieces
 from overspill.text.lines import FILLERS, end_long_line
-from overspill.text.regex import Pattern, escape, regex
+from overspill.text.patterns import Pattern, compile_pattern, find_spans
+from overspill.text.regex import regex
 
-_SOFT_BREAK = regex(rb"(?<=[.;!?:,)\]}>])\s+|\s{2,}|(?<=,)(?=\")|(?<=\|) ")
+_STOP = regex(rb"(?s:.*)(?:(?<=[.;!?])\s(?!\s)|(?<=[.;!?],)(?=\"))")
+_SOFT_BREAK = regex(rb"(?s:.*)(?:(?<=[.;!?:,)\]}>])\s(?!\s)|\s\s(?!\s)|(?<=,)(?=\")|(?<=\|) (?!\s))")
+"""The last gap after a sentence, and the last one after a clause or member."""
 
 _MAX_CHARACTER_BYTES = 4
-_VISIBLE = regex(rb"[^ \t\r\n\v" + escape(FILLERS) + rb"]")
-"""Anything but white space and filler. A form feed counts as visible."""
+_VISIBLE_LINE = compile_pattern(rb"[ \t\r\v%b]*[^ \t\r\n\v%b][^\n]*\n?" % (FILLERS, FILLERS))
+"""A line with anything but white space and filler. A form feed counts as visible."""
 
 
 def skip_blank_lines(text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The lines of a span without the blank ones, which are many in the text of a web page. Very long blank lines may remain."""
-    while start < end:
-        stop = min(start + pieces.PIECE_BYTES, end)
-        found = _VISIBLE.search(text, start, stop)
-        visible = found.start() if found else stop
-        line_start = text.rfind(b"\n", start, visible) + 1
-        if found is None and (line_start or stop == end):
-            start = line_start if stop < end else end
-            continue
-        following = text.find(b"\n", visible, stop) + 1 or end_long_line(text, stop, end)
-        yield line_start or start, following
-        start = following
+    """The lines of a span without the blank ones, which are many in the text of a web page."""
+    return find_spans(_VISIBLE_LINE, text, start, end)
+
+
+def group_lines(text: Text, start: int, end: int, unusual: Pattern) -> Iterator[tuple[int, int, bool]]:
+    """The lines that `unusual` matches, each by itself, and the runs of other lines between them, which are marked False.
+
+    The pattern must match whole lines with their ends. The first line and an unended last line always count as unusual.
+    """
+    first = end_long_line(text, start, end)
+    last = text.rfind(b"\n", first, end) + 1 or first
+    if start < first:
+        yield start, first, True
+    for line_start, line_end in find_spans(unusual, text, first, last) if first < last else ():
+        if first < line_start:
+            yield first, line_start, False
+        yield line_start, line_end, True
+        first = line_end
+    if first < last:
+        yield first, last, False
+    if last < end:
+        yield last, end, True
 
 
 def find_line_start(window: bytes) -> int:
     return window.find(b"\n") + 1 or -1
 
 
-def find_first(*patterns: Pattern[bytes]) -> Callable[[bytes], int]:
+def find_first(*patterns: re.Pattern[bytes]) -> Callable[[bytes], int]:
     """Returns a function that finds where the first matching pattern ends."""
 
     def find(window: bytes) -> int:
@@ -54,13 +67,10 @@ def between_characters(text: Text, at: int) -> int:
 def split_long(text: Text, start: int, end: int, limit: int) -> Iterator[tuple[int, int]]:
     """Splits a span into parts of at most `limit` bytes, if possible after a sentence, clause or member, else after a word."""
     while end - start > limit:
-        cut = start + limit
-        soft = [found.end() for found in _SOFT_BREAK.finditer(text, start + limit // 3, cut)]
-        stops = [position for position in soft if text[position - 2 : position - 1] in b".;!?"]
-        space = max(text.rfind(mark, start + limit // 3, cut) for mark in (b" ", b"\n"))
-        if stops or soft:
-            cut = (stops or soft)[-1]
-        elif space >= 0:
+        least, cut = start + limit // 3, start + limit
+        if soft := _STOP.match(text, least, cut) or _SOFT_BREAK.match(text, least, cut):
+            cut = soft.end()
+        elif (space := max(text.rfind(mark, least, cut) for mark in (b" ", b"\n"))) >= 0:
             cut = space + 1
         else:
             cut = max(start + 1, between_characters(text, cut))

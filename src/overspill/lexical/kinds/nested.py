@@ -96,6 +96,8 @@ def cut_tree(text: Text, tree: Tree, start: int, end: int, outline: Outline, emb
 
 def _is_whole(text: Text, tree: Tree, node: int) -> bool:
     children = tree.children.get(node, ())
+    if not children and node not in tree.arrays:
+        return tree.ends[node] - tree.starts[node] <= (MAX_ROW_BYTES if tree.parents[node] in tree.arrays else MAX_WHOLE_BYTES)
     is_row, has_text = tree.parents[node] in tree.arrays, not tree.texts.isdisjoint(children)
     if has_text and not is_row:
         return False
