@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
@@ -154,34 +155,15 @@ def _are_aligned(named: list[Span], rows: Sequence[Sequence[Span]]) -> bool:
 
 
 def _vote(named: list[Span], rows: Sequence[Sequence[Span]]) -> list[bool]:
-    """Whether each word of the header begins a column, judged by a gap before the text below it in most rows."""
-    # The text of rows below a word of the header, and whether the word before it is above the same text.
-    votes = [Counter[str]() for _ in named]
+    """Whether each word of the header begins a column: in most rows with text below it and the word before it, a gap is there."""
+    votes = [0] * len(named)
     for row in rows:
-        place, before = 0, -1
-        for vote, (start, end) in zip(votes, named, strict=True):
-            while place < len(row) and row[place][1] <= start:
-                place += 1
-            first = last = place if place < len(row) and row[place][0] < end else -1
-            while 0 <= last < len(row) - 1 and row[last + 1][0] < end:
-                last += 1
-            if first >= 0:
-                vote["seen"] += 1
-                vote["begins"] += row[first][0] == start
-                vote["ends"] += row[last][1] == end and row[first][0] != start
-                vote["separate"] += 0 <= before < first
-                vote["joined"] += before == first
-            before = last
-
-    def begins_column(before: Counter[str], vote: Counter[str]) -> bool:
-        if vote["separate"] or vote["joined"]:
-            return vote["separate"] > vote["joined"]
-        return 2 * vote["begins"] > vote["seen"] or 2 * before["ends"] > before["seen"]
-
-    return [
-        number == 0 or start - named[number - 1][1] != 1 or begins_column(votes[number - 1], votes[number])
-        for number, (start, _) in enumerate(named)
-    ]
+        starts, ends = [start for start, _ in row], [end for _, end in row]
+        below = [(bisect_right(ends, start), bisect_left(starts, end)) for start, end in named]
+        for number, ((first, stop), (following, last)) in enumerate(pairwise(below), 1):
+            if first < stop and following < last:
+                votes[number] += 1 if following >= stop else -1
+    return [number == 0 or start - named[number - 1][1] != 1 or votes[number] > 0 for number, (start, _) in enumerate(named)]
 
 
 def _find_gaps(spans: Sequence[Span], rows: Sequence[Sequence[Span]]) -> tuple[int, ...]:
