@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from mmap import mmap
 from typing import TypeAlias
 
@@ -16,10 +15,10 @@ from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_end, find_
 from overspill.tables.rows import read_tables
 from overspill.tables.table import Span, Unreadable
 from overspill.text.lines import iterate_lines
-from overspill.text.regex import Match, regex
+from overspill.text.regex import regex
 
 Text: TypeAlias = bytes | mmap
-_BEFORE_ELEMENT = regex(rb"[\s,]*+")
+_ELEMENT = regex(rb"[^\s,]")
 
 
 def find_row(text: Text, row: int | str) -> Span:
@@ -50,11 +49,15 @@ def _find_value(text: Text, pointer: str) -> Span:
         if text[start : start + 1] == b'"':
             break
         try:
-            start, end = _step_into(text, start, end, token)
+            places = locate_values(memoryview(text)[start:end])
+            first, last = next(((first, last) for name, first, last in places if name == token), (-1, -1))
         except (msgspec.DecodeError, RecursionError) as error:
             raise BadRequest(f"The output is not JSON: {error}.") from None
-        except LookupError:
-            raise _no_row(pointer) from None
+        except RepeatedKeys:
+            raise BadRequest("An object around that row has a key twice, so its place is unknown.") from None
+        if first < 0:
+            raise _no_row(pointer)
+        start, end = start + first, start + last
     return start, start + len(bytes(text[start:end]).rstrip())
 
 
@@ -63,28 +66,19 @@ def _open_document(text: Text, tokens: list[str]) -> tuple[Text, int, int]:
     start = max(0, find_start(bytes(text[:HEAD_BYTES]), bytes(text[-ENDING_BYTES:])))
     if is_literal(bytes(text[start : start + HEAD_BYTES])):
         text = bytes(text[:start]) + mask_literal(bytes(text[start:]))
-    start = _skip(_BEFORE_ELEMENT.match, text, start)
+    start = _skip(text, start)
     end = start + (find_end(memoryview(text)[start:]) or len(text))
     if end < len(text) and tokens and find_end(memoryview(text)[end:]):
         for _ in range(int(tokens.pop(0))):
-            start = _skip(_BEFORE_ELEMENT.match, text, end)
+            start = _skip(text, end)
             end = start + find_end(memoryview(text)[start:])
     return text, start, end
 
 
-def _step_into(text: Text, start: int, end: int, token: str) -> Span:
-    try:
-        places = locate_values(memoryview(text)[start:end])
-        return next((start + first, start + last) for name, first, last in places if name == token)
-    except RepeatedKeys:
-        raise BadRequest("An object around that row has a key twice, so its place is unknown.") from None
-    except StopIteration:
-        raise LookupError from None
-
-
-def _skip(match: Callable[[Text, int], Match[bytes] | None], text: Text, position: int) -> int:
-    found = match(text, position)
-    return found.end() if found else position
+def _skip(text: Text, position: int) -> int:
+    """Where the next element begins."""
+    found = _ELEMENT.search(text, position)
+    return found.start() if found else position
 
 
 def _no_row(row: int | str) -> BadRequest:

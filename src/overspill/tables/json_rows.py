@@ -62,6 +62,11 @@ def name_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(zip(names, (value for _, value in pairs), strict=True))
 
 
+def respell(raw: bytes) -> bytes:
+    """JSON as every reader takes it, even with NaN or with a key twice. Raises ValueError or RecursionError if it is not JSON."""
+    return json.dumps(json.loads(raw, object_pairs_hook=name_fields, parse_constant=str, parse_float=read_float)).encode()
+
+
 def split_member(raw: bytes) -> tuple[str, bytes]:
     """The key and the value of an object's member. The key is empty if there is only a value."""
     if not (found := _MEMBER_KEY.match(raw)):

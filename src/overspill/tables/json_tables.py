@@ -6,7 +6,6 @@ their rows. Consecutive documents are rows. Only the outermost table counts: a t
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Container, Iterable, Iterator
 from collections.abc import Set as AbstractSet
@@ -16,8 +15,8 @@ from typing import Literal, TypeAlias, cast
 import msgspec
 from msgspec import Raw, Struct
 
-from overspill.tables.json_rows import name_fields, read_cells, read_exactly
-from overspill.tables.json_text import BOM, DOCUMENT, HeldJson, find_end, hold_json, read_float
+from overspill.tables.json_rows import read_cells, read_exactly, respell
+from overspill.tables.json_text import BOM, DOCUMENT, HeldJson, find_end, hold_json
 from overspill.tables.table import Row
 from overspill.text.lenient_json import UNREADABLE
 from overspill.text.regex import regex
@@ -104,15 +103,11 @@ def hold_documents(text: bytes, layout: str) -> HeldJson:
     with suppress(msgspec.DecodeError):
         return HeldJson(list(map(memoryview, DOCUMENT.decode_lines(text))))
     lines = [line for line in map(bytes.strip, text.split(b"\n")) if line]
-    read = [line if find_end(memoryview(line)) == len(line) else _spell(line) for line in lines]
-    return HeldJson([memoryview(line) for line in read if line], unread=read.count(b""))
-
-
-def _spell(line: bytes) -> bytes:
-    try:
-        return json.dumps(json.loads(line, parse_constant=str, parse_float=read_float)).encode()
-    except (ValueError, RecursionError):
-        return b""
+    documents: list[memoryview] = []
+    for line in lines:
+        with suppress(ValueError, RecursionError):
+            documents.append(memoryview(line if find_end(memoryview(line)) == len(line) else respell(line)))
+    return HeldJson(documents, unread=len(lines) - len(documents))
 
 
 def read_json_table(table: JsonTable) -> Iterator[Row]:
@@ -138,7 +133,7 @@ def _find(raw: memoryview, pointer: str, title: str, depth: int) -> Iterator[Jso
     elif opening == b"{":
         members = Members.decode(raw)
         if _has_repeated_keys(raw):  # the decoded object has only the last value of a repeated key
-            raw = memoryview(json.dumps(json.loads(bytes(raw), object_pairs_hook=name_fields, parse_float=read_float)).encode())
+            raw = memoryview(respell(bytes(raw)))
             members = Members.decode(raw)
         if shape := find_shape(members.values()):
             yield JsonTable(raw, pointer, title, shape)
