@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
@@ -58,10 +59,13 @@ class _Log:
         return decode(self.lines[number].translate(None, self._fill)).strip("\r")
 
     def locate(self, number: int) -> str:
-        return self.sample.locate(self._sizes[number] + number)
+        return self.sample.locate(self._start(number))
 
     def _find(self, position: int) -> int:
-        return self.text.count(b"\n", 0, position)
+        return bisect_right(range(len(self.lines)), position, key=self._start) - 1
+
+    def _start(self, number: int) -> int:
+        return self._sizes[number] + number
 
     @cached_property
     def _sizes(self) -> list[int]:
@@ -115,10 +119,9 @@ class _Log:
 
     def show_failures(self) -> Iterator[Section]:
         """What led to giving up, if the run gave up; in other logs, the first error."""
-        places = list(islice(find_reports(self.text), _MAX_REPORTS))
-        reports = list(map(self._find, places))
+        reports = [self._find(place) for place in islice(find_reports(self.text), _MAX_REPORTS)]
         severe = [self._find(found.start()) for found in islice(_SEVERE.finditer(self.text), 1)] if self.levels else []
-        begin = self.text.rfind(b"\n", 0, places[0]) + 1 if places else len(self.text)
+        begin = self._start(reports[0]) if reports else len(self.text)
         gave_up = find_giving_up(self.text[begin:])
         if not severe and not reports:
             return

@@ -16,7 +16,7 @@ from overspill.gate.cards.sample import OutputSample, draw
 from overspill.lexical.kinds.kind import Layout
 from overspill.lexical.reading import find_filler, strip_colours
 from overspill.tables.bars import Barred
-from overspill.tables.delimited import Delimited
+from overspill.tables.delimited import Delimited, has_lone_returns
 from overspill.tables.json_rows import write_cell
 from overspill.tables.markup import read_page
 from overspill.tables.rows import find_line_tables
@@ -106,7 +106,7 @@ def _strip_colours(data: bytes) -> bytes:
 def _read_even_lines(windows: Sequence[bytes], layout: Layout, text: bytes) -> list[ReadTable]:
     """The table in lines that, judging by this part of them, are only a header and the rows below it. Empty unless certain."""
     lines = [line for window in windows for line in window.split(b"\n")]
-    has_others = any(_NO_ROW.search(window) or window.count(b"\r") != window.count(b"\r\n") for window in windows)
+    has_others = any(_NO_ROW.search(window) or has_lone_returns(window, 0, len(window)) for window in windows)
     has_quotes = any(b'"' in window for window in windows)
     if len(lines) < 2 * _FIRST_LINES or has_others or (has_quotes and any(line.count(b'"') % 2 for line in lines)):
         return []
