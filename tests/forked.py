@@ -2,6 +2,8 @@
 
 It has its own streams, signals, folder, variables and exit code. What Python itself reads when it starts, such as `LANG` and
 `PYTHONPATH`, is the same for all: tests of that start `overspill` for real, and so does one test of each command.
+
+A hub that such a process starts is a fork too, unless the test has a `sitecustomize.py` or other code for it.
 """
 
 from __future__ import annotations
@@ -18,12 +20,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+import traceback
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import overspill
 from overspill.errors import OverspillError
@@ -67,6 +70,7 @@ class _Start(NamedTuple):
     cwd: str
     env: dict[str, str]
     in_new_session: bool
+    is_apart: bool
 
 
 def run(args: Sequence[str], *, input: Any = None, capture_output: bool = False, timeout: float = 60, **options: Any) -> Any:
@@ -88,13 +92,16 @@ class Forked(subprocess.Popen[Any]):
     """The arguments are those of `overspill`. It is a child of the server, which tells how it ended."""
 
     _line: socket.socket
+    _is_apart = False
 
     def _execute_child(self, args: Sequence[str], *rest: Any) -> None:  # pyright: ignore
         _, _, _, pass_fds, cwd, env, _, _, _, *pipes = rest[:15]
         assert not pass_fds, "a forked process has only its three streams"
         in_new_session = rest[-2]
         env = dict(os.environ if env is None else env)
-        start = _Start(self._program(args), self._arguments(args), os.fspath(cwd or Path.cwd()), env, in_new_session)
+        start = _Start(
+            self._program(args), self._arguments(args), os.fspath(cwd or Path.cwd()), env, in_new_session, self._is_apart
+        )
         self._line, theirs = socket.socketpair()
         given = (theirs.fileno(), *(own if own != -1 else number for number, own in enumerate((pipes[0], pipes[3], pipes[5]))))
         try:
@@ -132,6 +139,12 @@ class Forked(subprocess.Popen[Any]):
         poll = select.poll()  # unlike `select`, it takes numbers above 1,023
         poll.register(self._line, select.POLLIN)
         return bool(poll.poll(None if timeout is None else timeout * 1000))
+
+
+class ForkedApart(Forked):
+    """A process that has forked the command and waits for it, as another client of the same user."""
+
+    _is_apart = True
 
 
 class _ForkedWorker(Forked):
@@ -174,6 +187,12 @@ def _find_server(kind: str) -> socket.socket:
             )
         _servers[kind] = server, ours
     return _servers[kind][1]
+
+
+def find_parent() -> int:
+    """The process whose children are all forked commands."""
+    _find_server(_COMMANDS)
+    return _servers[_COMMANDS][0].pid
 
 
 def end_servers() -> None:
@@ -229,6 +248,10 @@ def serve(fd: int, kind: str) -> Any:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         for each in (asking, woken, waking, line, *lines.values()):
             each.close()
+        if start.is_apart and (command := os.fork()):
+            for each in fds[1:]:
+                os.close(each)
+            os._exit(os.waitstatus_to_exitcode(os.waitpid(command, 0)[1]) & 0xFF)
         return functools.partial(_become, start, fds[1:])
 
 
@@ -262,13 +285,37 @@ def _become(start: _Start, streams: Sequence[int]) -> None:
         stream = open(number, old.mode, encoding=old.encoding, errors=old.errors, closefd=False)  # noqa: SIM115
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
+    folders = start.env.get("PYTHONPATH", "").split(os.pathsep)
+    is_ours = folders[-1] == str(Path(overspill.__file__).parents[1])
+    if is_ours and start.args[:1] != ["hub"] and not any(Path(folder, "sitecustomize.py").exists() for folder in folders):
+        os.execve = _become_hub
+    _run(start.program)
+
+
+def _run(program: str) -> None:
     try:
-        import_module(start.program).main()
+        import_module(program).main()
         _exit(0)
     except SystemExit as end:
         if end.code is None or isinstance(end.code, int):
             _exit(end.code or 0)
         raise
+
+
+def _become_hub(_program: str, words: Sequence[str], env: Mapping[str, str]) -> NoReturn:
+    """In place of `os.execve`, in a process that `hub/place.py` has forked to become a hub."""
+    for number in map(int, os.listdir("/dev/fd")):
+        with suppress(OSError):  # the listing's own
+            if not os.get_inheritable(number):
+                os.close(number)
+    os.environ.clear()
+    os.environ.update(env)
+    sys.argv = ["-c", *words[words.index("hub") :]]
+    try:
+        _run("overspill.cli")
+    except BaseException:
+        traceback.print_exc()
+    os._exit(1)
 
 
 def _exit(code: int) -> None:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from forked import Forked
 from hubs import HubHome, hub_home
 from wire import OVERSPILL, PATIENCE, every
 
@@ -45,12 +46,15 @@ class HttpHome(HubHome):
         return done.stdout
 
     @contextmanager
-    def hub(self, *options: str) -> Generator[subprocess.Popen[str]]:
+    def hub(self, *options: str, forked: bool = True) -> Generator[subprocess.Popen[str]]:
         """Run what the unit runs."""
         unit = (self.folder / UNIT).read_text().splitlines()
         start = next(line for line in unit if line.startswith("ExecStart=")).removeprefix("ExecStart=")
-        with subprocess.Popen(
-            [*OVERSPILL, *shlex.split(start)[1:], *options], env=self.env, stderr=subprocess.PIPE, text=True
+        words = [*shlex.split(start)[1:], *options]
+        with (
+            Forked(words, env=self.env, stderr=subprocess.PIPE, text=True)
+            if forked
+            else subprocess.Popen([*OVERSPILL, *words], env=self.env, stderr=subprocess.PIPE, text=True)
         ) as hub:
             assert hub.stderr
             try:

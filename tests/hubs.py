@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -15,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from forked import Forked
+from forked import Forked, ForkedApart, find_parent
 from forked import run as run_forked
 from waiting import wait_until
 from wire import OVERSPILL, PATIENCE, Wire, every
@@ -46,13 +45,21 @@ class HubFront(Wire):
     """A front, with the client at its other end."""
 
     def __init__(
-        self, command: list[str], env: Mapping[str, str], cwd: Path | None = None, *, modern: bool = False, **options: Any
+        self,
+        command: list[str],
+        env: Mapping[str, str],
+        cwd: Path | None = None,
+        *,
+        modern: bool = False,
+        fork: type[Forked] | None = Forked,
+        **options: Any,
     ) -> None:
         pipe = subprocess.PIPE
-        start = subprocess.Popen
-        if options.pop("forked", False):
-            start, command = Forked, command[len(OVERSPILL) :]
-        self.process = start(command, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(env), cwd=cwd, **options)
+        if fork is not None:
+            command = command[len(OVERSPILL) :]
+        self.process = (fork or subprocess.Popen)(
+            command, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(env), cwd=cwd, **options
+        )
         self.errors = b""
         self._hearing = threading.Thread(target=self._hear, daemon=True)
         self._hearing.start()
@@ -100,25 +107,30 @@ class HubHome:
     def place(self) -> Place:
         return Place.of(self.env)
 
+    @property
+    def client(self) -> int:
+        """The process that starts all fronts, unless another is said."""
+        return find_parent()
+
     def front(
         self, *options: str, server: list[str] | None = None, cwd: Path | None = None, modern: bool = False, **env: str
     ) -> HubFront:
         command = [*OVERSPILL, "proxy", *options, "--", *(every() if server is None else server)]
         return HubFront(command, {**self.env, **env}, cwd, modern=modern)
 
-    def front_alone(self, *options: str, cwd: Path | None = None, **env: str) -> HubFront:
-        """One that uses no hub. It is forked, so a hub would take it for one of another conversation."""
-        return HubFront([*OVERSPILL, "proxy", *options, "--", *every()], {**self.env, **env}, cwd, forked=True)
+    def front_started(self, *options: str, server: list[str] | None = None, **env: str) -> HubFront:
+        """One that is no fork, and neither is its hub."""
+        command = [*OVERSPILL, "proxy", *options, "--", *(every() if server is None else server)]
+        return HubFront(command, {**self.env, **env}, fork=None)
 
-    def elsewhere(self, *options: str, **env: str) -> HubFront:
+    def elsewhere(self, *options: str, server: list[str] | None = None, modern: bool = False, **env: str) -> HubFront:
         """A front whose parent is another process, as that of another conversation is."""
-        inner = [*OVERSPILL, "proxy", *options, "--", *every()]
-        code = f"import subprocess, sys; sys.exit(subprocess.call({inner!r}))"
-        return HubFront([sys.executable, "-c", code], {**self.env, **env})
+        command = [*OVERSPILL, "proxy", *options, "--", *(every() if server is None else server)]
+        return HubFront(command, {**self.env, **env}, modern=modern, fork=ForkedApart)
 
     def front_with_mask(self, mask: str) -> HubFront:
         """Of a client whose files get other modes."""
-        return HubFront(["sh", "-c", f'umask {mask}; exec "$@"', "sh", *OVERSPILL, "proxy", "--", *every()], self.env)
+        return HubFront(["sh", "-c", f'umask {mask}; exec "$@"', "sh", *OVERSPILL, "proxy", "--", *every()], self.env, fork=None)
 
     def overspill(self, *args: str) -> subprocess.CompletedProcess[str]:
         return run_forked(args, env=self.env, capture_output=True, text=True)

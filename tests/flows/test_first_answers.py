@@ -34,10 +34,9 @@ class SlowHome:
     def __init__(self, home: HubHome) -> None:
         self.home = home
         self.gate = home.folder / "gate"
-        folder = home.folder / "site"
-        folder.mkdir()
-        (folder / "sitecustomize.py").write_text(WAITING_IMPORT.format(gate=str(self.gate)))
-        home.env["PYTHONPATH"] = f"{folder}{os.pathsep}{home.env['PYTHONPATH']}"
+        self.site = home.folder / "site"
+        self.site.mkdir()
+        home.env["PYTHONPATH"] = f"{self.site}{os.pathsep}{home.env['PYTHONPATH']}"
         self.lists = home.folder / "lists.txt"
         self.say("old")
         self.release()
@@ -46,6 +45,7 @@ class SlowHome:
         """From now on. The next front finds no hub."""
         assert self.home.overspill("hub", "stop").returncode == 0
         self.home.wait_until_gone()
+        (self.site / "sitecustomize.py").write_text(WAITING_IMPORT.format(gate=str(self.gate)))
         self.gate.unlink()
 
     def release(self) -> None:
@@ -115,6 +115,7 @@ def test_another_client_or_environment_waits_for_the_hub(slow: SlowHome):
     slow.release()
 
 
+@pytest.mark.slow
 def test_a_hub_killed_after_the_first_answers_is_replaced(slow: SlowHome):
     slow.ask()
     slow.hold()
@@ -126,7 +127,7 @@ def test_a_hub_killed_after_the_first_answers_is_replaced(slow: SlowHome):
         assert client.text("old") == "called old"
 
 
-@pytest.mark.parametrize("modern", [False, True])
+@pytest.mark.parametrize("modern", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_client_is_told_once_if_it_was_given_another_list_than_there_is(slow: SlowHome, modern: bool):
     with slow.client(modern=modern) as stays:
         stays.hello()
@@ -176,7 +177,7 @@ def test_a_subscription_is_acknowledged_at_once_and_is_told_once_of_other_lists(
         client.end()
 
 
-@pytest.mark.parametrize("damage", ["cut", "link", "open"])
+@pytest.mark.parametrize("damage", [*(pytest.param(each, marks=pytest.mark.slow) for each in ("cut", "link")), "open"])
 def test_a_file_that_is_damaged_or_may_be_somebody_elses_is_not_used(slow: SlowHome, damage: str):
     before = slow.ask()
     (file,) = slow.files
@@ -204,7 +205,9 @@ def test_nothing_is_kept_where_stored_secrets_are_replaced(slow: SlowHome):
     assert not slow.files
 
 
-@pytest.mark.parametrize("line", [b'{"jsonrpc": "2.0", "id": [], "method": 3}', b"[" * 5000])
+@pytest.mark.parametrize(
+    "line", [b'{"jsonrpc": "2.0", "id": [], "method": 3}', pytest.param(b"[" * 5000, marks=pytest.mark.slow)]
+)
 def test_lines_that_are_no_messages_wait_for_the_hub(slow: SlowHome, line: bytes):
     slow.ask()
     slow.hold()
@@ -216,6 +219,7 @@ def test_lines_that_are_no_messages_wait_for_the_hub(slow: SlowHome, line: bytes
         assert client.text("old") == "called old"
 
 
+@pytest.mark.slow
 def test_the_entry_with_the_retrieval_tools_has_them_at_once(slow: SlowHome):
     command = [sys.executable, "-c", "from overspill.cli import main; main()", "serve", "claude-code"]
 
@@ -241,6 +245,7 @@ def greet(client: Wire, id: str) -> None:
     client.notify("notifications/initialized")
 
 
+@pytest.mark.slow
 def test_an_id_that_is_long_when_it_is_written_ends_no_hub(slow: SlowHome):
     slow.ask()
     slow.hold()
@@ -253,6 +258,7 @@ def test_an_id_that_is_long_when_it_is_written_ends_no_hub(slow: SlowHome):
         assert slow.home.pid() == hub
 
 
+@pytest.mark.slow
 def test_a_client_that_gives_all_requests_the_same_id_gets_all_answers(slow: SlowHome):
     with slow.client() as client:
         client.hello()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import anyio
 import pytest
+from forked import ForkedApart
 from hubs import HubFront, HubHome, hub_home
 from wire import OVERSPILL, Process, Wire, every, proxied
 
@@ -25,9 +25,7 @@ def home(request: pytest.FixtureRequest) -> Iterator[HubHome]:
 
 
 def start(home: HubHome, *words: str, cwd: Path | None = None, **env: str) -> HubFront:
-    """The proxies of a hub know their conversation by their parent, so they are no forks."""
-    is_alone = home.env["OVERSPILL_HUB"] == "off"
-    return HubFront([*OVERSPILL, *words], {**home.env, **env}, cwd or home.folder, forked=is_alone)
+    return HubFront([*OVERSPILL, *words], {**home.env, **env}, cwd or home.folder)
 
 
 def member(home: HubHome, *options: str, group: str = "cursor", **env: str) -> HubFront:
@@ -36,8 +34,7 @@ def member(home: HubHome, *options: str, group: str = "cursor", **env: str) -> H
 
 def apart(home: HubHome, *words: str) -> HubFront:
     """Started by another process, as by another client in the same folder."""
-    code = f"import subprocess, sys; sys.exit(subprocess.call({[*OVERSPILL, *words]!r}))"
-    return HubFront([sys.executable, "-c", code], home.env, home.folder)
+    return HubFront([*OVERSPILL, *words], home.env, home.folder, fork=ForkedApart)
 
 
 def store_lines(wire: Wire) -> str:

@@ -28,7 +28,7 @@ def home() -> Iterator[HubHome]:
 
 
 def test_a_front_answers_as_a_proxy_does_and_ends_with_its_client(home: HubHome):
-    with home.front() as client:
+    with home.front_started() as client:
         assert client.hello()["serverInfo"]["name"] == "every"
         assert {"say", "get_tool_output"} <= set(client.names())
         assert client.text("lines", {"count": 1}) == SMALL
@@ -60,7 +60,7 @@ def test_only_the_owner_can_open_the_socket(home: HubHome):
 
 
 def test_a_hub_has_no_variable_of_a_client_in_its_own_environment(home: HubHome):
-    with home.front(server=[sys.executable, str(EVERY), "legacy", "every"], MY_VALUE="hunter2") as client:
+    with home.front_started(server=[sys.executable, str(EVERY), "legacy", "every"], MY_VALUE="hunter2") as client:
         client.hello()
         assert b"hunter2" not in Path(f"/proc/{home.pid()}/environ").read_bytes()
 
@@ -178,7 +178,7 @@ def test_doctor_stats_and_the_viewer_say_what_a_hub_holds(home: HubHome):
     with home.front("--name", "mine") as front:
         front.hello()
         server = int(front.text("pid"))
-        held = rf"process {os.getpid()}.*mine: process {server}, [0-9.]+ MB"
+        held = rf"process {home.client}.*mine: process {server}, [0-9.]+ MB"
         assert re.search(held, home.overspill("doctor").stdout, re.DOTALL)
         stats = home.overspill("stats").stdout
         assert re.search(rf"Hub\s+process {home.pid()}, version", stats)
@@ -212,7 +212,7 @@ def test_a_conversation_is_all_that_one_process_has_started(home: HubHome):
         assert found is not None
         whose = [front["conversation"] for front in found["fronts"]]
         assert sorted(map(whose.count, set(whose))) == [1, 2]
-        assert whose.count(os.getpid()) == 2
+        assert whose.count(home.client) == 2
 
 
 @pytest.mark.parametrize("start", [HubHome.elsewhere, HubHome.front], ids=["of another conversation", "of the same process"])
@@ -241,7 +241,7 @@ def test_a_hub_holds_nothing_open_that_its_client_has_open(home: HubHome):
     ours, theirs = os.pipe()
     os.set_inheritable(theirs, True)
     command = [*OVERSPILL, "proxy", "--", *every()]
-    with HubFront(command, home.env, pass_fds=[theirs]) as client:
+    with HubFront(command, home.env, fork=None, pass_fds=[theirs]) as client:
         os.close(theirs)
         client.hello()
         assert home.pid()
@@ -252,7 +252,7 @@ def test_a_hub_holds_nothing_open_that_its_client_has_open(home: HubHome):
 
 @pytest.mark.parametrize("option", ["--quiet", "-v", "--grace=1", "--dry-run"])
 def test_what_is_said_about_the_process_itself_is_done_without_a_hub(home: HubHome, option: str):
-    with home.front_alone(option) as client:
+    with home.front(option) as client:
         client.hello()
         assert home.status() is None
 
@@ -309,7 +309,7 @@ def test_a_client_that_comes_back_works_on_when_what_it_had_left_running_ends(ho
 def test_what_must_not_outlive_its_process_or_lies_in_the_clients_folder_stays_out_of_the_hub(
     home: HubHome, setting: tuple[str, str]
 ):
-    with home.front_alone(*setting, cwd=home.folder) as client:
+    with home.front(*setting, cwd=home.folder) as client:
         client.hello()
         assert client.text("lines", {"count": 1}) == SMALL
         found = home.status()

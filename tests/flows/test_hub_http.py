@@ -194,7 +194,7 @@ def test_after_an_update_restart_leads_to_a_hub_of_the_new_version_with_the_same
     file = home.write(lines=entry())
     home.wrap()
     url = read(file)["servers"]["url"]
-    with home.hub() as hub:
+    with home.hub(forked=False) as hub:
         os.utime(home.folder / "src" / "overspill" / "__init__.py")
         new = home.place_in_another_process()
         done = subprocess.run([*OVERSPILL, "hub", "restart"], env=home.env, check=False)

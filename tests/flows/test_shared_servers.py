@@ -385,15 +385,14 @@ def test_a_task_stays_with_the_client_that_started_it(home: HubHome, opened: Exi
 
 def test_the_status_of_the_hub_says_who_shares_a_server(home: HubHome, opened: ExitStack):
     one = join(home, opened)
-    front = [sys.executable, "-c", "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"]
-    other = HubFront([*front, *OVERSPILL, "proxy", "--", *every("modern")], home.env, modern=True)
-    opened.enter_context(other).hello()
+    other = opened.enter_context(home.elsewhere(server=every("modern"), modern=True))
+    other.hello()
     assert pid(one) == pid(other)
     lines = home.overspill("hub", "status").stdout.splitlines()
     found = [line for line in lines if f"python: process {pid(one)}" in line]
     assert len(found) == 2
     assert f"shared with process {other.process.pid}" in found[0] + found[1]
-    assert f"shared with process {os.getpid()}" in found[0] + found[1]
+    assert f"shared with process {home.client}" in found[0] + found[1]
 
 
 @both_eras

@@ -16,7 +16,7 @@ import pytest
 from client_files import CLAUDE_CODE, CLAUDE_DESKTOP, CODEX, CURSOR, VS_CODE
 from forked import run as run_forked
 from hubs import HubFront, hub_home
-from wire import every
+from wire import OVERSPILL, every
 
 PROGRAM = Path(sys.executable).with_name("overspill")
 FILES = {
@@ -101,7 +101,11 @@ def test_the_entries_that_it_writes_work_together(place: str, hub: str):
         found: Any = tomllib.loads(file.read_text()) if file.suffix == ".toml" else json.loads(file.read_text())
         env = {**home.env, "OVERSPILL_HUB": hub}
         servers: dict[str, Any] = next(iter(found.values()))
-        fronts = {name: stack.enter_context(HubFront(words_of(each), env, home.folder)) for name, each in servers.items()}
+        commands = {name: words_of(each) for name, each in servers.items()}
+        assert {words[0] for words in commands.values()} == {str(PROGRAM)}
+        fronts = {
+            name: stack.enter_context(HubFront([*OVERSPILL, *words[1:]], env, home.folder)) for name, words in commands.items()
+        }
         for front in fronts.values():
             front.hello()
         offering = {name for name, front in fronts.items() if "get_tool_output" in front.names()}

@@ -121,7 +121,8 @@ def test_the_entry_works_and_its_servers_do_not_see_each_others_secrets(hub: str
     assert list(found) == ["servers"]
     words = [found["servers"]["command"], *found["servers"]["args"]]
     assert "s3cret" not in " ".join(words)
-    with hub_home() as home, HubFront(words, {**home.env, **found["servers"]["env"], "OVERSPILL_HUB": hub}, tmp_path) as front:
+    own = found["servers"]["env"]
+    with hub_home() as home, HubFront(words, {**home.env, **own, "OVERSPILL_HUB": hub}, tmp_path, fork=None) as front:
         front.hello()
         assert {"a__lines", "b__lines", "get_tool_output"} <= set(front.names())
         assert "line 1: the quick brown fox" in front.text("b__lines", {"count": 1})

@@ -30,7 +30,7 @@ def home() -> Iterator[HubHome]:
 
 def alone(home: HubHome, **env: str) -> str:
     """What a proxy says on standard error that works, but alone."""
-    with home.front_alone(**env) as client:
+    with home.front(**env) as client:
         client.hello()
         assert client.text("lines", {"count": 1}) == SMALL
         assert client.end() == 0
@@ -87,6 +87,7 @@ def test_a_file_that_only_the_proxy_can_read_is_not_given_to_the_hub(home: HubHo
 def test_an_old_hub_leaves_the_socket_of_a_new_one_alone(home: HubHome):
     with home.front() as old:
         old.hello()
+        first = home.pid()
         shutil.rmtree(home.place.folder)
         with home.front() as new:
             new.hello()
@@ -94,20 +95,9 @@ def test_an_old_hub_leaves_the_socket_of_a_new_one_alone(home: HubHome):
             old.end()
             assert home.pid() == before
             assert os.path.exists(home.place.socket)
-            (first,) = [pid for pid in hubs_at(home) if pid != before]
             os.kill(first, signal.SIGTERM)
             wait_until(lambda: not is_alive(first))
             assert home.pid() == before
-
-
-def hubs_at(home: HubHome) -> list[int]:
-    """The processes that listen, or have listened, there."""
-    found: list[int] = []
-    for each in Path("/proc").iterdir():
-        with suppress(OSError):
-            words = (each / "cmdline").read_bytes().split(b"\0") if each.name.isdigit() else []
-            found += [int(each.name)] if home.place.socket.encode() in words else []
-    return found
 
 
 def test_off_means_off_without_a_word(home: HubHome):
