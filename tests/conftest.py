@@ -9,9 +9,11 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 
+import forked
 import pytest
 from azure_server import CONTAINER, run_azure
 from forked import end_servers, start_worker
@@ -50,6 +52,9 @@ if any(name.lower() in ("http_proxy", "https_proxy", "all_proxy") for name in os
 load_certificates_once()
 
 MAX_NAMED_CHARACTERS = 200
+TESTS = Path(__file__).parent
+UNCOUNTED = ("conformance", "integrations", "properties")
+"""The folders of tests that run what others have covered, with more clients, frameworks and examples."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -60,6 +65,24 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Bytes may hold a time stamp, as those of gzip and ZIP do, and all workers have to collect the same names. They send them to
     each other several times, so a name does not hold a long text."""
     return argname if isinstance(val, bytes) or (isinstance(val, str) and len(val) > MAX_NAMED_CHARACTERS) else None
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if item.path.relative_to(TESTS).parts[0] in UNCOUNTED:
+        item.add_marker("no_cover")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Coverage counts neither a test that is marked `no_cover` nor the processes that it starts."""
+    if not item.get_closest_marker("no_cover"):
+        return (yield)
+    forked.measuring = {name: os.environ.pop(name) for name in sorted(os.environ) if name.startswith("COVERAGE")}
+    try:
+        return (yield)
+    finally:
+        os.environ.update(forked.measuring)
+        forked.measuring = None
 
 
 def pytest_collection_finish() -> None:

@@ -58,6 +58,8 @@ _WORKERS = {
 }
 """What `confined/worker.py` starts, and what it imports."""
 _COMMANDS = "commands"
+measuring: dict[str, str] | None = None
+"""The variables for coverage, while a test runs that it does not count."""
 _starting = threading.Lock()
 _servers = dict[str, tuple[subprocess.Popen[bytes], socket.socket]]()
 """What forks each kind of process, as soon as one is needed."""
@@ -71,6 +73,8 @@ class _Start(NamedTuple):
     env: dict[str, str]
     in_new_session: bool
     is_apart: bool
+    is_counted: bool
+    """Whether coverage counts what it runs."""
 
 
 def run(args: Sequence[str], *, input: Any = None, capture_output: bool = False, timeout: float = 60, **options: Any) -> Any:
@@ -99,9 +103,8 @@ class Forked(subprocess.Popen[Any]):
         assert not pass_fds, "a forked process has only its three streams"
         in_new_session = rest[-2]
         env = dict(os.environ if env is None else env)
-        start = _Start(
-            self._program(args), self._arguments(args), os.fspath(cwd or Path.cwd()), env, in_new_session, self._is_apart
-        )
+        place = os.fspath(cwd or Path.cwd())
+        start = _Start(self._program(args), self._arguments(args), place, env, in_new_session, self._is_apart, measuring is None)
         self._line, theirs = socket.socketpair()
         given = (theirs.fileno(), *(own if own != -1 else number for number, own in enumerate((pipes[0], pipes[3], pipes[5]))))
         try:
@@ -173,8 +176,8 @@ def _find_program(args: Sequence[str]) -> str:
 def _find_server(kind: str) -> socket.socket:
     if kind not in _servers:
         ours, theirs = socket.socketpair()
-        measuring = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
-        env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONPATH": str(Path(overspill.__file__).parents[1]), **measuring}
+        known = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")} | (measuring or {})
+        env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONPATH": str(Path(overspill.__file__).parents[1]), **known}
         with theirs:
             command = [sys.executable, "-c", _SERVE, str(theirs.fileno()), str(Path(__file__).parent), kind]
             server = subprocess.Popen(
@@ -278,6 +281,8 @@ def _become(start: _Start, streams: Sequence[int]) -> None:
     os.environ.clear()
     os.environ.update(start.env)
     time.tzset()
+    if not start.is_counted and "coverage" in sys.modules and (coverage := sys.modules["coverage"].Coverage.current()):
+        coverage.stop()
     sys.argv = ["-c", *start.args]
     sys.path.pop()  # where this file is
     for number, name in enumerate(("stdin", "stdout", "stderr")):
