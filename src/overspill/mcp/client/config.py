@@ -5,17 +5,17 @@ Does not need the MCP SDK, so the processes of servers can start while it is imp
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, TypeAlias, cast
 from urllib.parse import urlsplit
 
 import anyio
 from anyio.abc import Process
-from msgspec import Struct
+from msgspec import Meta, Struct, ValidationError, convert
 from msgspec.structs import replace
 
 from overspill.errors import ServerError, SettingsError
@@ -31,6 +31,7 @@ from overspill.text.regex import Match, regex
 
 _HTTP_TYPES = {"http", "streamable-http", "streamableHttp", "streamable_http"}
 _VARIABLE = regex(r"\$\{(?:(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*+))?|input:([^}]*+))(\}|\Z)")
+_Minutes: TypeAlias = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
 
 
 class ServerConfig(Struct, frozen=True):
@@ -156,29 +157,18 @@ class _Entry:
             url=url,
             headers=self._check_headers(),
             tools=None if tools is None or "*" in tools else tools,
-            idle_minutes=self._check_idle_minutes(),
-            share=self._check_share(),
+            idle_minutes=self._read("idleMinutes", _Minutes | None, "a number of minutes, or 0 for never"),
+            share=self._read("share", bool, "true or false", default=False),
         )
 
+    def _read(self, key: str, kind: Any, wanted: str, default: object = None) -> Any:
+        try:
+            return convert(self._values.get(key, default), kind)
+        except ValidationError:
+            raise self._error(f"has a bad value: `{key}` must be {wanted}") from None
+
     def _string(self, key: str) -> str:
-        value = self._values.get(key)
-        if value is not None and not isinstance(value, str):
-            raise self._error(f"has a bad value: `{key}` must be a string, not {type(value).__name__}")
-        return self._expand(value or "")
-
-    def _check_idle_minutes(self) -> float | None:
-        value: object = self._values.get("idleMinutes")
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-            raise self._error("has a bad value: `idleMinutes` must be a number of minutes, or 0 for never")
-        return value
-
-    def _check_share(self) -> bool:
-        value: object = self._values.get("share", False)
-        if not isinstance(value, bool):
-            raise self._error("has a bad value: `share` must be true or false")
-        return value
+        return self._expand(self._read(key, str | None, f"a string, not {type(self._values.get(key)).__name__}") or "")
 
     def _check_headers(self) -> dict[str, str]:
         headers = {name: value.strip() for name, value in self._string_map("headers").items()}
@@ -188,12 +178,8 @@ class _Entry:
         return headers
 
     def _strings(self, key: str) -> tuple[str, ...] | None:
-        value: Any = self._values.get(key)
-        if value is None:
-            return None
-        if not isinstance(value, list) or not all(isinstance(each, str) for each in cast("list[Any]", value)):
-            raise self._error(f"has a bad value: `{key}` must be a list of strings")
-        return tuple(map(self._expand, cast("list[str]", value)))
+        value = self._read(key, list[str] | None, "a list of strings")
+        return None if value is None else tuple(map(self._expand, value))
 
     def _string_map(self, key: str) -> dict[str, str]:
         value: Any = self._values.get(key) or {}
