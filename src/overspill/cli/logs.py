@@ -8,7 +8,6 @@ import os
 import select
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger("overspill")  # by name: importing the package that logs would delay a proxy's servers
 _MAX_WAITING_BYTES = 1024 * 1024
+_BLOCK_BYTES = 64 * 1024
 _FLUSH_SECONDS = 1.0  # to wait for a slow reader when the server ends
 _LEFT_OUT = "overspill: {count:,} bytes of messages are left out here, because nothing read them in time.\n"
 
@@ -94,8 +94,7 @@ class _Relay(io.RawIOBase):
     def __init__(self, target: int) -> None:
         self._target = target
         self._changed = threading.Condition()
-        self._waiting: deque[bytes] = deque()
-        self._bytes = 0
+        self._waiting = bytearray()
         self._left_out = 0
         # A daemon: it may be writing to a full pipe when the server ends.
         threading.Thread(target=self._write_all, name="overspill standard error", daemon=True).start()
@@ -112,36 +111,32 @@ class _Relay(io.RawIOBase):
     def write(self, data: object, /) -> int:
         piece = bytes(memoryview(data))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         with self._changed:
-            if self._bytes + len(piece) > _MAX_WAITING_BYTES:
+            if len(self._waiting) + len(piece) > _MAX_WAITING_BYTES:
                 self._left_out += len(piece)
             else:
-                self._append(piece)
+                self._waiting += piece
+                self._changed.notify_all()
         return len(piece)
 
     def wait_until_written(self, seconds: float) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: not self._bytes, seconds)
-
-    def _append(self, piece: bytes) -> None:
-        self._waiting.append(piece)
-        self._bytes += len(piece)
-        self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._waiting, seconds)
 
     def _write_all(self) -> None:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting)
-                piece = self._waiting.popleft()
-            rest = memoryview(piece)
+                piece = bytes(self._waiting[:_BLOCK_BYTES])
+            written = len(piece)
             with suppress(OSError):  # the reader is gone and needs nothing more
-                while rest:
-                    try:
-                        rest = rest[os.write(self._target, rest) :]
-                    except BlockingIOError:  # another process that has it open may have made it non-blocking
-                        select.select((), (self._target,), ())
+                try:
+                    written = os.write(self._target, piece)
+                except BlockingIOError:  # another process that has it open may have made it non-blocking
+                    written = 0
+                    select.select((), (self._target,), ())
             with self._changed:
-                self._bytes -= len(piece)
+                del self._waiting[:written]
                 if self._left_out and not self._waiting:
                     count, self._left_out = self._left_out, 0
-                    self._append(_LEFT_OUT.format(count=count).encode())
+                    self._waiting += _LEFT_OUT.format(count=count).encode()
                 self._changed.notify_all()
