@@ -11,7 +11,6 @@ from pathlib import Path
 
 import anyio
 import anyio.to_thread
-import uvicorn
 from markupsafe import escape
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -33,7 +32,7 @@ from overspill.view.live import POLL_SECONDS, LivePages
 from overspill.view.output_pages import OutputPages
 from overspill.view.pages import FOLDER, ListFacts, Showing, ViewerPages
 from overspill.view.searches import Searches
-from overspill.web.server import Descriptors, WebServer, bracket, open_listener
+from overspill.web.server import WebServer, bracket, open_listener
 
 _OUTPUT = "/{form}/{session}/{file}"
 
@@ -75,19 +74,13 @@ class Viewer(WebServer):
         self._live = LivePages(self._library, poll_seconds)
         self._prices, self._list_facts = prices or PriceSettings(), list_facts
         super().__init__(
-            uvicorn.Config(
-                self._build_application(),
-                ws="none",
-                lifespan="off",
-                proxy_headers=False,
-                log_config=None,
-                log_level="critical",  # invalid requests from strangers would fill the log, and addresses may hold the token
-                access_log=False,
-                server_header=False,
-                timeout_graceful_shutdown=2,
-            ),
+            self._build_application(),
             address.listener,
-            Descriptors(lambda _: None),
+            lifespan="off",
+            log_config=None,
+            log_level="critical",  # invalid requests from strangers would fill the log, and addresses may hold the token
+            server_header=False,
+            timeout_graceful_shutdown=2,
         )
 
     def _build_application(self) -> Starlette:

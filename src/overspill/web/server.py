@@ -14,7 +14,7 @@ import socket
 import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
-from typing import cast
+from typing import Any, cast
 
 import anyio
 import anyio.abc
@@ -191,10 +191,10 @@ def _reserve() -> int:
 class WebServer(uvicorn.Server):
     """asyncio would log a traceback for each connection that it has no descriptor for, and immediately try dozens more."""
 
-    def __init__(self, config: uvicorn.Config, listener: socket.socket, descriptors: Descriptors) -> None:
-        super().__init__(config)
+    def __init__(self, app: Any, listener: socket.socket, descriptors: Descriptors | None = None, **options: Any) -> None:
+        super().__init__(uvicorn.Config(app, ws="none", proxy_headers=False, access_log=False, **options))
         self._listener = listener
-        self._descriptors = descriptors
+        self._descriptors = descriptors or Descriptors(lambda _: None)
         self._opening: dict[socket.socket, anyio.CancelScope] = {}  # connections being set up, which may take long with TLS
 
     @contextmanager

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, Protocol
 
 import anyio
-import uvicorn
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from msgspec import Struct
@@ -199,17 +198,15 @@ def _principal(scope: Scope) -> str:
 
 async def serve_http(principals: Principals, listen: ListenOptions, listener: socket.socket, stop: anyio.Event) -> None:
     descriptors = Descriptors(principals.log)
-    config = uvicorn.Config(
+    server = WebServer(
         build_application(principals, listen, listener.getsockname()[1], descriptors),
-        ws="none",
-        proxy_headers=False,
+        listener,
+        descriptors,
         ssl_certfile=listen.certificate,
         ssl_keyfile=listen.key,
         log_level="error",  # invalid requests from strangers would fill the log
-        access_log=False,
         server_header=False,
         timeout_graceful_shutdown=5,
     )
-    server = WebServer(config, listener, descriptors)
     principals.hang_up = partial(server.hang_up, PRINCIPAL)
     await server.serve_until(stop)

@@ -9,13 +9,12 @@ from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
-import uvicorn
 from mcp.shared.auth import AuthorizationCodeResult
 
 from overspill.calls.tasks import open_group
 from overspill.errors import ServerError, SettingsError
 from overspill.mcp.client.login.guarded import is_error_code
-from overspill.web.server import LET_IN, Descriptors, WebServer, open_listener
+from overspill.web.server import LET_IN, WebServer, open_listener
 
 Paste: TypeAlias = Callable[[str], Awaitable[str]]
 """Shows what was wrong with the last address, and returns the one a person copied from the browser; empty if none is given."""
@@ -98,12 +97,10 @@ async def open_callback(port: int) -> AsyncGenerator[Callback]:
     except SettingsError:
         listener = open_listener(_HOST, 0)
     app: Any = Callback(listener.getsockname()[1])
-    config = uvicorn.Config(
-        app, ws="none", lifespan="off", proxy_headers=False, log_level="critical", access_log=False, timeout_graceful_shutdown=2
-    )
+    server = WebServer(app, listener, lifespan="off", log_level="critical", timeout_graceful_shutdown=2)
     stop = anyio.Event()
     with listener:
         async with open_group() as group:
-            group.start_soon(WebServer(config, listener, Descriptors(lambda _: None)).serve_until, stop)
+            group.start_soon(server.serve_until, stop)
             yield app
             stop.set()
