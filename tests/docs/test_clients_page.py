@@ -12,6 +12,7 @@ import pytest
 from overspill.cli import overspill
 from overspill.mcp.host_configs import rewriting
 from overspill.mcp.host_configs.clients import USUAL, known_clients
+from overspill.mcp.host_configs.documents import ConfigText
 
 DOCS = Path(__file__).parents[2] / "docs"
 CLIENTS = known_clients(Path("/home/ada"), "linux", {})
@@ -31,9 +32,9 @@ BY_HAND = [
 
 @pytest.mark.parametrize("block", BY_HAND)
 def test_what_is_pasted_runs_through_the_proxy_and_can_be_undone(block: str) -> None:
-    made = rewriting.unwrap(block, "the page")
+    made = rewriting.unwrap(ConfigText(block, "the page"))
     assert {outcome.change for outcome in made.outcomes} == {"unwrapped"}
-    assert {outcome.reason for outcome in rewriting.wrap(block, "the page", ["overspill"]).outcomes} == {
+    assert {outcome.reason for outcome in rewriting.wrap(ConfigText(block, "the page"), ["overspill"]).outcomes} == {
         rewriting.ALREADY_WRAPPED
     }
 
@@ -54,7 +55,7 @@ def test_the_proxy_takes_the_arguments_that_are_pasted(block: str) -> None:
 @pytest.mark.parametrize("name", CLIENTS)
 def test_what_wrap_writes_can_be_undone(name: str) -> None:
     before, after = GENERATED[name]
-    undone = rewriting.unwrap(after, "the page", [before], (), CLIENTS[name].dialect)
+    undone = rewriting.unwrap(ConfigText(after, "the page", CLIENTS[name].dialect), [before])
     assert undone.text == before
 
 

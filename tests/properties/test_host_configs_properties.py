@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from overspill.errors import SettingsError
 from overspill.mcp.host_configs import rewriting
+from overspill.mcp.host_configs.documents import ConfigText
 from overspill.text import jsonc
 
 LAUNCH = ["/opt/with space/overspill"]
@@ -73,34 +74,39 @@ def texts(draw: st.DrawFn) -> str:
 
 @given(texts())
 def test_wrapping_and_unwrapping_gives_the_same_bytes(text: str):
-    done = rewriting.wrap(text, "f", LAUNCH)
-    assert rewriting.unwrap(done.text, "f", [text]).text == text
+    done = rewriting.wrap(ConfigText(text, "f"), LAUNCH)
+    assert rewriting.unwrap(ConfigText(done.text, "f"), [text]).text == text
 
 
 @given(texts())
 def test_without_an_earlier_text_only_empty_arguments_may_be_new(text: str):
-    done = rewriting.wrap(text, "f", LAUNCH)
-    back = [server.entry.value for server in rewriting.list_servers(rewriting.unwrap(done.text, "f").text, "f")]
-    before = [server.entry.value for server in rewriting.list_servers(text, "f")]
+    done = rewriting.wrap(ConfigText(text, "f"), LAUNCH)
+    back = [
+        server.entry.value
+        for server in rewriting.list_servers(ConfigText(rewriting.unwrap(ConfigText(done.text, "f")).text, "f"))
+    ]
+    before = [server.entry.value for server in rewriting.list_servers(ConfigText(text, "f"))]
     assert [_without_empty(entry) for entry in back] == [_without_empty(entry) for entry in before]
 
 
 @given(texts())
 def test_wrapping_twice_is_wrapping_once(text: str):
-    done = rewriting.wrap(text, "f", LAUNCH).text
-    assert rewriting.wrap(done, "f", LAUNCH).text == done
+    done = rewriting.wrap(ConfigText(text, "f"), LAUNCH).text
+    assert rewriting.wrap(ConfigText(done, "f"), LAUNCH).text == done
     jsonc.scan(done, "f")
 
 
 @given(texts())
 def test_wrapping_changes_nothing_beside_the_entries(text: str):
-    done = rewriting.wrap(text, "f", LAUNCH)
+    done = rewriting.wrap(ConfigText(text, "f"), LAUNCH)
     before, after = (jsonc.scan(each, "f") for each in (text, done.text))
     outside = [(key.raw, child.raw) for key, child in zip(before.keys, before.children, strict=True)]
     kept = [(key.raw, child.raw) for key, child in zip(after.keys, after.children, strict=True)]
     tables = {'"mcpServers"', '"servers"'}
     assert [pair for pair in kept if pair[0] not in tables] == [pair for pair in outside if pair[0] not in tables]
-    for server, wrapped in zip(rewriting.list_servers(text, "f"), rewriting.list_servers(done.text, "f"), strict=True):
+    for server, wrapped in zip(
+        rewriting.list_servers(ConfigText(text, "f")), rewriting.list_servers(ConfigText(done.text, "f")), strict=True
+    ):
         if isinstance(server.entry.value, dict) and "command" in server.entry.value:
             ours = {"command", "args"}
             assert _but(wrapped.entry.value, ours) == _but(server.entry.value, ours)

@@ -22,6 +22,7 @@ from overspill.errors import OverspillError, SettingsError
 from overspill.mcp.host_configs import clients as places
 from overspill.mcp.host_configs import files, one_entry, rewriting
 from overspill.mcp.host_configs.clients import Client, ConfigDialect, guess_dialect
+from overspill.mcp.host_configs.documents import ConfigText
 from overspill.mcp.host_configs.files import ClientFile
 from overspill.mcp.host_configs.hub_clients import HubAddress
 from overspill.mcp.host_configs.own_entries import HookPlace
@@ -154,16 +155,16 @@ class FilePlan(Struct, frozen=True):
 def plan_wrap(at: ClientFiles, launch: Sequence[str], only: Sequence[str] = (), *, way: WrapWay = "grouped") -> FilePlan:
     hooked, name = at if isinstance(at, HookFiles) else None, str(at.servers)
     text, group = at.text(at.servers), (at.client.name if at.client else "mcp") if way == "grouped" else ""
-    text = hooked.place.add_server(text, name, launch) if hooked else text
+    source = ConfigText(hooked.place.add_server(text, name, launch) if hooked else text, name, at.dialect)
     if isinstance(way, HubAddress):
         if at.client and at.servers.absolute() != at.client.file:
             raise SettingsError(f"{name} belongs to a project, so a token of yours must not be in it. Leave out --hub-http.")
         require_private(at.real(at.servers), at.dialect)
-        result = one_entry.wrap(text, name, way, only, at.dialect, find_servers)
+        result = one_entry.wrap(source, way, only, find_servers)
     elif way == "one":
-        result = one_entry.wrap(text, name, launch, only, at.dialect, find_servers)
+        result = one_entry.wrap(source, launch, only, find_servers)
     else:
-        result = rewriting.wrap(text, name, launch, only, at.dialect, group, keeps_reader=bool(hooked) or _has_hook(at))
+        result = rewriting.wrap(source, launch, only, group, keeps_reader=bool(hooked) or _has_hook(at))
     texts = {at.servers: result.text}
     if hooked:
         before = texts.get(hooked.hooks, at.text(hooked.hooks))
@@ -175,9 +176,8 @@ def plan_unwrap(at: ClientFiles, only: Sequence[str] = ()) -> FilePlan:
     backups = {path: file.read_backups() for path, file in at.found.items()}
     if isinstance(at, HookFiles):
         return _plan_unwrap_hooks(at, backups)
-    name, keeps = str(at.servers), bool(only) and _has_hook(at)
-    earlier = backups[at.servers]
-    result = one_entry.unwrap(at.text(at.servers), name, earlier, only, at.dialect, find_servers, keeps_reader=keeps)
+    source, keeps = ConfigText(at.text(at.servers), str(at.servers), at.dialect), bool(only) and _has_hook(at)
+    result = one_entry.unwrap(source, backups[at.servers], only, find_servers, keeps_reader=keeps)
     return FilePlan(at, result, {at.servers: result.text}, is_undo=True)
 
 
@@ -194,7 +194,8 @@ def _plan_unwrap_hooks(at: HookFiles, backups: Mapping[Path, Sequence[str]]) -> 
     launch = at.launch
     result = Rewriting(texts[at.servers], ())
     if at.place.find_server(texts[at.servers], str(at.servers)):
-        result = one_entry.unwrap(texts[at.servers], str(at.servers), backups[at.servers], (), at.dialect, find_servers)
+        source = ConfigText(texts[at.servers], str(at.servers), at.dialect)
+        result = one_entry.unwrap(source, backups[at.servers], (), find_servers)
         texts[at.servers] = at.place.remove_server(result.text, str(at.servers))
     texts[at.hooks] = at.place.remove_hook(texts[at.hooks], str(at.hooks), launch)
     named = [outcome.server for outcome in result.outcomes if outcome.change == "unwrapped"]
@@ -240,7 +241,8 @@ def _wrap_again(at: HookFiles, path: Path, launch: Sequence[str], named: Sequenc
     with suppress(SettingsError):
         if path == at.servers:
             old = at.place.add_server(old, "", launch)
-            made = rewriting.wrap(old, "", launch, named, at.dialect, group, keeps_reader=True) if named else Rewriting(old, ())
+            source = ConfigText(old, "", at.dialect)
+            made = rewriting.wrap(source, launch, named, group, keeps_reader=True) if named else Rewriting(old, ())
             if named and not rewriting.makes(made.text, made):
                 return None
             old = made.text

@@ -10,6 +10,7 @@ from client_files import ALL, CLAUDE_CODE, CLAUDE_CODE_PROJECT, CURSOR, VS_CODE
 
 from overspill.errors import SettingsError
 from overspill.mcp.host_configs import entries, rewriting
+from overspill.mcp.host_configs.documents import ConfigText
 from overspill.mcp.host_configs.rewriting import RewriteOutcome
 
 LAUNCH = ["/opt/overspill"]
@@ -21,11 +22,11 @@ def file_of(entry: object) -> str:
 
 
 def wrap(text: str, *only: str) -> str:
-    return rewriting.wrap(text, "mcp.json", LAUNCH, only).text
+    return rewriting.wrap(ConfigText(text, "mcp.json"), LAUNCH, only).text
 
 
 def unwrap(text: str, *earlier: str) -> str:
-    return rewriting.unwrap(text, "mcp.json", earlier).text
+    return rewriting.unwrap(ConfigText(text, "mcp.json"), earlier).text
 
 
 def wrapped(entry: object) -> Any:
@@ -37,7 +38,7 @@ def unwrapped(entry: object) -> Any:
 
 
 def reason(entry: object, *only: str) -> str:
-    (outcome,) = rewriting.wrap(file_of(entry), "mcp.json", LAUNCH, only).outcomes
+    (outcome,) = rewriting.wrap(ConfigText(file_of(entry), "mcp.json"), LAUNCH, only).outcomes
     return outcome.reason
 
 
@@ -62,7 +63,7 @@ def test_a_command_without_arguments_gets_some():
 
 
 def test_overspill_can_be_started_by_a_command_of_several_words():
-    text = rewriting.wrap(file_of({"command": "run"}), "mcp.json", ["uvx", "overspill"]).text
+    text = rewriting.wrap(ConfigText(file_of({"command": "run"}), "mcp.json"), ["uvx", "overspill"]).text
     entry = json.loads(text)["mcpServers"]["s"]
     assert entry == {"command": "uvx", "args": ["overspill", "proxy", "--name", "s", "--", "run"]}
     assert wrap(text) == text
@@ -149,7 +150,7 @@ def test_an_entry_that_cannot_run_through_the_proxy_is_left_alone(entry: object,
 
 def test_duplicate_keys_are_refused():
     text = '{"mcpServers": {"s": {"command": "a", "command": "b"}, "t": {"url": "http://a", "headers": {"x": "1", "x": "2"}}}}'
-    made = rewriting.wrap(text, "mcp.json", LAUNCH)
+    made = rewriting.wrap(ConfigText(text, "mcp.json"), LAUNCH)
     assert [outcome.reason for outcome in made.outcomes] == ["it has the key 'command' twice", "it has the key 'x' twice"]
     assert made.text == text
 
@@ -192,7 +193,7 @@ def test_the_files_of_known_clients_come_back_byte_for_byte(name: str):
 
 
 def test_claude_code_has_servers_for_all_projects_and_for_one():
-    made = rewriting.wrap(CLAUDE_CODE, ".claude.json", LAUNCH)
+    made = rewriting.wrap(ConfigText(CLAUDE_CODE, ".claude.json"), LAUNCH)
     assert told(made.outcomes) == [
         ("filesystem", "", "wrapped"),
         ("notion", "", "wrapped"),
@@ -261,9 +262,9 @@ def test_the_comments_of_vs_code_stay_where_they_are():
 
 
 def test_only_the_servers_that_are_named_change():
-    made = rewriting.wrap(CURSOR, "mcp.json", LAUNCH, ["web"])
+    made = rewriting.wrap(ConfigText(CURSOR, "mcp.json"), LAUNCH, ["web"])
     assert told(made.outcomes) == [("web", "", "wrapped")]
-    back = rewriting.unwrap(wrap(CURSOR), "mcp.json", only=["jot"])
+    back = rewriting.unwrap(ConfigText(wrap(CURSOR), "mcp.json"), only=["jot"])
     assert told(back.outcomes) == [("jot", "", "unwrapped")]
     assert back.text == made.text
 
@@ -273,7 +274,7 @@ def test_an_unknown_name_is_answered_with_the_known_ones():
         wrap(CURSOR, "wbe")
     assert str(error.value) == "mcp.json has no server 'wbe'. Its servers: jot, old, web."
     with pytest.raises(SettingsError) as error:
-        unwrap('{"mcpServers": {}}') and rewriting.unwrap('{"mcpServers": {}}', "mcp.json", only=["a"])
+        unwrap('{"mcpServers": {}}') and rewriting.unwrap(ConfigText('{"mcpServers": {}}', "mcp.json"), only=["a"])
     assert str(error.value) == "mcp.json has no server 'a'. Its servers: none."
 
 
@@ -364,7 +365,7 @@ def test_a_renamed_program_is_recognized_by_its_name_option():
     ],
 )
 def test_an_entry_whose_original_is_unknown_is_left_alone(entry: object):
-    (outcome,) = rewriting.unwrap(file_of(entry), "mcp.json").outcomes
+    (outcome,) = rewriting.unwrap(ConfigText(file_of(entry), "mcp.json")).outcomes
     assert outcome.reason == "its original entry is unknown; change it by hand"
     assert unwrap(file_of(entry)) == file_of(entry)
 
@@ -373,5 +374,5 @@ def test_an_entry_whose_original_is_unknown_is_left_alone(entry: object):
     "entry", [7, {"command": "x"}, {"command": "x", "args": "proxy"}, {"command": "overspill", "args": ["proxy", 1]}]
 )
 def test_an_entry_that_never_ran_through_overspill_is_left_alone(entry: object):
-    (outcome,) = rewriting.unwrap(file_of(entry), "mcp.json").outcomes
+    (outcome,) = rewriting.unwrap(ConfigText(file_of(entry), "mcp.json")).outcomes
     assert (outcome.change, outcome.reason) == ("none", "it does not run through Overspill")

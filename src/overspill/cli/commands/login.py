@@ -20,10 +20,9 @@ from overspill.errors import BadRequest, OverspillError
 from overspill.mcp.client.config import ServerConfig, parse_host
 from overspill.mcp.client.login.storage import Login, LoginStore, normalize
 from overspill.mcp.host_configs import rewriting
-from overspill.mcp.host_configs.clients import USUAL
+from overspill.mcp.host_configs.documents import ConfigText, ConfiguredServer
 from overspill.mcp.host_configs.entries import may_hold_secret
 from overspill.mcp.host_configs.hub_clients import identify_token
-from overspill.mcp.host_configs.rewriting import ConfiguredServer
 from overspill.settings import Settings
 from overspill.text.humanize import escape_line, suggest_nearest
 
@@ -149,10 +148,9 @@ def _find_server(given: str) -> ServerConfig:
 
 
 def _list_configured(settings: Settings) -> Iterator[tuple[str, ConfiguredServer]]:
-    own = json.dumps({"mcpServers": settings.mcp_servers or {}})
-    files = [("your settings", own, USUAL), *((at.given, at.text(at.servers), at.dialect) for at in find_installed())]
-    for name, text, dialect in files:
+    own = ConfigText(json.dumps({"mcpServers": settings.mcp_servers or {}}), "your settings")
+    for source in (own, *(ConfigText(at.text(at.servers), at.given, at.dialect) for at in find_installed())):
         try:
-            yield from ((name, server) for server in rewriting.list_servers(text, name, dialect))
+            yield from ((source.name, server) for server in rewriting.list_servers(source))
         except OverspillError as problem:
             warn(f"{problem} Skipping it.")

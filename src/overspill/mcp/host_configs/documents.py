@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast
 from msgspec import Struct
 
 from overspill.errors import MissingPackage, SettingsError
-from overspill.mcp.host_configs.clients import ConfigDialect
+from overspill.mcp.host_configs.clients import USUAL, ConfigDialect
 from overspill.text import jsonc
 from overspill.text.humanize import escape_line
 from overspill.text.jsonc import Edit, Node
@@ -24,6 +24,14 @@ _INDENTED_LIST = regex(r"(?m)^( *)[^\s#-][^\n]*:[ ]*\n\1( *)- ")
 
 class UnwritableFile(SettingsError):
     """Writing the file again would change more than its entries."""
+
+
+class ConfigText(Struct, frozen=True):
+    """The text of a client's file. Errors call the file `name`."""
+
+    text: str
+    name: str
+    dialect: ConfigDialect = USUAL
 
 
 class ConfiguredServer(Struct, frozen=True):
@@ -40,19 +48,18 @@ class ConfiguredServer(Struct, frozen=True):
 
 
 class JsonDocument:
-    def __init__(self, text: str, name: str, dialect: ConfigDialect) -> None:
-        self._text = text
+    def __init__(self, source: ConfigText) -> None:
+        self._text, is_usual = source.text, source.dialect.is_usual
         self._edits: list[Edit] = []
-        root = jsonc.scan(text, name)
-        find_tables = _find_tables_of_projects if dialect.is_usual else _find_table
-        tables = list(find_tables(root, name, dialect))
+        root = jsonc.scan(source.text, source.name)
+        tables = list((_find_tables_of_projects if is_usual else _find_table)(root, source.name, source.dialect))
         if not tables:
-            raise _missing_table_error(name, dialect, root.names if root.kind == "object" else [])
+            raise _missing_table_error(source, root.names if root.kind == "object" else [])
         self.servers = [
-            _configure(key.value, project, node.value, node, name, dialect)
+            _configure(source, key.value, project, node.value, node)
             for project, table in tables
             for key, node in zip(table.keys, table.children, strict=True)
-            if dialect.is_usual or node.kind == "object"
+            if is_usual or node.kind == "object"
         ]
         self.table = tables[0][1]
         permitted = root.get("mcp")  # of Gemini CLI
@@ -113,18 +120,15 @@ class TableDocument:
 
     allowed: list[Any] | None = None
 
-    def __init__(self, text: str, name: str, dialect: ConfigDialect) -> None:
-        self._library = _Toml() if dialect.format == "toml" else _Yaml(text)
-        self._root = self._library.parse(text, name)
+    def __init__(self, source: ConfigText) -> None:
+        self._library = _Toml() if source.dialect.format == "toml" else _Yaml(source.text)
+        self._root = self._library.parse(source.text, source.name)
         root = cast("Mapping[str, Any]", self._root if isinstance(self._root, Mapping) else {})
-        self._table: Any = next((root[key] for key in dialect.tables if isinstance(root.get(key), Mapping)), None)
+        self._table: Any = next((root[key] for key in source.dialect.tables if isinstance(root.get(key), Mapping)), None)
         if self._table is None:
-            raise _missing_table_error(name, dialect, [str(key) for key in root])
-        self.servers = [
-            _configure(str(key), "", _plain(entry), None, name, dialect)
-            for key, entry in self._table.items()
-            if isinstance(entry, Mapping)
-        ]
+            raise _missing_table_error(source, [str(key) for key in root])
+        found = ((str(name), _plain(entry)) for name, entry in self._table.items() if isinstance(entry, Mapping))
+        self.servers = [_configure(source, name, "", entry, None) for name, entry in found]
 
     def put(self, server: ConfiguredServer, value: Mapping[str, Any], _: str = "") -> None:
         """Change only values that differ, so that all others keep their form and their comments."""
@@ -149,11 +153,11 @@ class TableDocument:
 ConfigDocument: TypeAlias = JsonDocument | TableDocument
 
 
-def _configure(name: str, project: str, value: Any, node: Node | None, file: str, dialect: ConfigDialect) -> ConfiguredServer:
-    if node is not None and dialect.is_spelled_usually(value):
+def _configure(source: ConfigText, name: str, project: str, value: Any, node: Node | None) -> ConfiguredServer:
+    if node is not None and source.dialect.is_spelled_usually(value):
         return ConfiguredServer(name, project, value, node, node)
-    usual = json.dumps(dialect.to_usual(value), indent=2, default=str)  # TOML and YAML have dates
-    return ConfiguredServer(name, project, value, node, jsonc.scan(usual, f"{name} in {file}"))
+    usual = json.dumps(source.dialect.to_usual(value), indent=2, default=str)  # TOML and YAML have dates
+    return ConfiguredServer(name, project, value, node, jsonc.scan(usual, f"{name} in {source.name}"))
 
 
 class _Toml:
@@ -201,19 +205,19 @@ def _spell_null(writer: Any, _: None) -> Any:
     return writer.represent_scalar("tag:yaml.org,2002:null", "null")
 
 
-def open_document(text: str, name: str, dialect: ConfigDialect, *, is_written: bool = True) -> ConfigDocument:
+def open_document(source: ConfigText, *, is_written: bool = True) -> ConfigDocument:
     """Parse a file. Raises SettingsError if that fails or has no servers, and UnwritableFile if it cannot be written but must."""
-    if not text.strip():
-        raise SettingsError(f"{name} is empty, so it has no servers.")
-    if dialect.format == "json":
-        return JsonDocument(text, name, dialect)
+    if not source.text.strip():
+        raise SettingsError(f"{source.name} is empty, so it has no servers.")
+    if source.dialect.format == "json":
+        return JsonDocument(source)
     try:
-        document = TableDocument(text, name, dialect)
+        document = TableDocument(source)
     except ImportError as missing:
-        raise MissingPackage(f"Reading {name}", "clients") from missing
-    if is_written and document.text != text:
+        raise MissingPackage(f"Reading {source.name}", "clients") from missing
+    if is_written and document.text != source.text:
         raise UnwritableFile(
-            f"Writing {name} would change other places in it too. Nothing was written. Change its entries by hand."
+            f"Writing {source.name} would change other places in it too. Nothing was written. Change its entries by hand."
         )
     return document
 
@@ -223,7 +227,8 @@ def dump_entry(entry: Mapping[str, Any], name: str, dialect: ConfigDialect) -> s
     return (_Toml() if dialect.format == "toml" else _Yaml()).dump({dialect.tables[0]: {name: entry}})
 
 
-def _missing_table_error(name: str, dialect: ConfigDialect, keys: Sequence[str]) -> SettingsError:
+def _missing_table_error(source: ConfigText, keys: Sequence[str]) -> SettingsError:
+    name, dialect = source.name, source.dialect
     others = [key for key in keys if not dialect.is_usual or key not in (*dialect.tables, _PROJECTS)]
     more = f" and {len(others) - _MAX_LISTED_KEYS} more" if len(others) > _MAX_LISTED_KEYS else ""
     listed = f" Its keys: {', '.join(map(escape_line, others[:_MAX_LISTED_KEYS])) + more or 'none'}."

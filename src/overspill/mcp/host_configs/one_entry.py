@@ -15,11 +15,11 @@ from msgspec.structs import replace
 
 from overspill.errors import SettingsError
 from overspill.mcp.host_configs import entries, rewriting
-from overspill.mcp.host_configs.clients import USUAL, ConfigDialect
-from overspill.mcp.host_configs.documents import JsonDocument, open_document
+from overspill.mcp.host_configs.clients import ConfigDialect
+from overspill.mcp.host_configs.documents import ConfigText, ConfiguredServer, JsonDocument, open_document
 from overspill.mcp.host_configs.hub_clients import HubAddress
 from overspill.mcp.host_configs.own_entries import list_words
-from overspill.mcp.host_configs.rewriting import ConfigFile, ConfiguredServer, RewriteOutcome, Rewriting, select_servers
+from overspill.mcp.host_configs.rewriting import ConfigFile, RewriteOutcome, Rewriting, select_servers
 from overspill.text import jsonc
 from overspill.text.jsonc import Node
 
@@ -47,27 +47,21 @@ class HeldServers(Struct, frozen=True):
         return self.servers.names
 
 
-def wrap(
-    text: str,
-    name: str,
-    way: Way,
-    only: Sequence[str] = (),
-    dialect: ConfigDialect = USUAL,
-    find_servers: FindServers = lambda _: None,
-) -> Rewriting:
+def wrap(source: ConfigText, way: Way, only: Sequence[str] = (), find_servers: FindServers = lambda _: None) -> Rewriting:
     """Raises SettingsError if the file cannot have such an entry. Servers that do not fit into it keep their own entries."""
+    text, name, dialect = source.text, source.name, source.dialect
     if dialect.format != "json":
         raise SettingsError(
             f"{name} is not JSON, so one entry cannot hold its other entries exactly. Leave out --{_option(way)}."
         )
-    held = _find_held(text, name, dialect, find_servers)
+    held = _find_held(source, find_servers)
     if held and isinstance(held.way, HubAddress) and isinstance(way, HubAddress):
         way = replace(way, token=held.way.token)
     stays = held is not None and (held.way == way or HubAddress not in (type(held.way), type(way)))
-    apart = _split(text, name, held)
+    apart = _split(source, held)
     kept, chosen, outcomes = held.names if held and stays else [], list[str](), list[RewriteOutcome]()
-    file = ConfigFile(apart, name, dialect)
-    table = _open_table(apart, name, dialect)
+    file = ConfigFile(apart)
+    table = _open_table(apart)
     for server in select_servers(file.servers, name, [*only, *(held.names if held else ())] if only else ()):
         is_kept = server.name in kept and table.start < server.entry.start < table.end
         why = entries.ALREADY_WRAPPED if is_kept else _find_refusal(server, table, dialect, is_named=server.name in only)
@@ -76,35 +70,28 @@ def wrap(
         outcomes.append(RewriteOutcome(server.name, server.project, *change))
     if len(chosen) == len(kept):
         return Rewriting(text, tuple(outcomes))
-    if held and _join(apart, name, held.way, held.names, dialect)[0] != text:
+    if held and _join(apart, held.way, held.names)[0] != text:
         raise SettingsError(f"The entry {NAME!r} in {name} was changed by hand. Run overspill unwrap first.")
-    joined, servers = _join(apart, name, way, chosen, dialect)
+    joined, servers = _join(apart, way, chosen)
     tokens = {each.token: "" for each in (held and held.way,) if isinstance(each, HubAddress)}
     tokens |= {way.token: servers} if isinstance(way, HubAddress) else {}
     return Rewriting(joined, tuple(outcomes), one=NAME, tokens=tokens)
 
 
 def unwrap(
-    text: str,
-    name: str,
-    earlier: Sequence[str] = (),
-    only: Sequence[str] = (),
-    dialect: ConfigDialect = USUAL,
-    find_servers: FindServers = lambda _: None,
-    *,
-    keeps_reader: bool = False,
+    source: ConfigText, earlier: Sequence[str], only: Sequence[str], find_servers: FindServers, *, keeps_reader: bool = False
 ) -> Rewriting:
     """Undo every way to wrap. `earlier` holds former texts of the file, newest first."""
-    held = _find_held(text, name, dialect, find_servers) if dialect.format == "json" else None
+    held = _find_held(source, find_servers) if source.dialect.format == "json" else None
     if held is None:
-        return rewriting.unwrap(text, name, earlier, only, dialect, keeps_reader=keeps_reader)
+        return rewriting.unwrap(source, earlier, only, keeps_reader=keeps_reader)
     gone = [server for server in held.names if not only or server in only]
     rest = [server for server in held.names if server not in gone]
-    apart, others = _split(text, name, held), [server for server in only if server not in gone]
-    left, servers = _join(apart, name, held.way, rest, dialect) if rest else (apart, "")
+    apart, others = _split(source, held), [server for server in only if server not in gone]
+    left, servers = _join(apart, held.way, rest) if rest else (apart.text, "")
     made = Rewriting(left, ())
     if others or not only:
-        made = rewriting.unwrap(left, name, earlier, others, dialect, keeps_reader=keeps_reader)
+        made = rewriting.unwrap(replace(source, text=left), earlier, others, keeps_reader=keeps_reader)
     raws = zip(held.names, held.servers.children, strict=True)
     outcomes = [RewriteOutcome(server, "", "unwrapped", "", "{}", node.raw) for server, node in raws if server in gone]
     outcomes += [outcome for outcome in made.outcomes if outcome.server not in gone or outcome.project]
@@ -112,26 +99,26 @@ def unwrap(
     made = replace(made, outcomes=tuple(outcomes), one="" if rest else NAME, tokens=tokens)
     for old in () if only else earlier:
         with suppress(SettingsError):
-            found = rewriting.list_servers(old, name, dialect)  # a copy may be of a file that was wrapped before
+            found = rewriting.list_servers(replace(source, text=old))  # a copy may be of a file that was wrapped before
             is_whole = not any(entries.recognize(each.name, each.entry) or HubAddress.find(each.entry) for each in found)
-            if is_whole and wrap(old, name, held.way, held.names, dialect).text == text:
+            if is_whole and wrap(replace(source, text=old), held.way, held.names).text == source.text:
                 return replace(made, text=old)  # the order and the comments between entries might differ
     return made
 
 
-def _open_table(text: str, name: str, dialect: ConfigDialect) -> Node:
-    document = open_document(text, name, dialect)
+def _open_table(source: ConfigText) -> Node:
+    document = open_document(source)
     assert isinstance(document, JsonDocument)
     return document.table
 
 
-def _find_held(text: str, name: str, dialect: ConfigDialect, find_servers: FindServers) -> HeldServers | None:
+def _find_held(source: ConfigText, find_servers: FindServers) -> HeldServers | None:
     """Raises SettingsError if what the entry holds was changed so that it cannot be read."""
-    table = _open_table(text, name, dialect)
+    name, table = source.name, _open_table(source)
     entry = table.get(NAME)
     if entry is None or entry.kind != "object":
         return None
-    way: Way | None = HubAddress.find(jsonc.scan(json.dumps(dialect.to_usual(entry.value)), name))
+    way: Way | None = HubAddress.find(jsonc.scan(json.dumps(source.dialect.to_usual(entry.value)), name))
     words, env = list_words(entry), entry.get("env")
     value = env.get(VARIABLE) if env and env.kind == "object" else None
     if way:
@@ -148,22 +135,23 @@ def _find_held(text: str, name: str, dialect: ConfigDialect, find_servers: FindS
     return HeldServers(table, way, servers)
 
 
-def _split(text: str, name: str, held: HeldServers | None) -> str:
+def _split(source: ConfigText, held: HeldServers | None) -> ConfigText:
     """Put the entries back in place of the one that holds them."""
     if held is None:
-        return text
-    place = held.table.names.index(NAME)
+        return source
+    place, text = held.table.names.index(NAME), source.text
     start, end = held.table.keys[place].start, held.table.children[place].end
-    return text[:start] + held.servers.text[held.servers.keys[0].start : held.servers.children[-1].end] + text[end:]
+    servers = held.servers.text[held.servers.keys[0].start : held.servers.children[-1].end]
+    return replace(source, text=text[:start] + servers + text[end:])
 
 
 def _option(way: Way) -> str:
     return "hub-http" if isinstance(way, HubAddress) else "one"
 
 
-def _join(text: str, name: str, way: Way, chosen: Collection[str], dialect: ConfigDialect) -> tuple[str, str]:
+def _join(source: ConfigText, way: Way, chosen: Collection[str]) -> tuple[str, str]:
     """Put one entry in place of those that are chosen. Returns the text, and the chosen servers."""
-    table = _open_table(text, name, dialect)
+    text, name, table = source.text, source.name, _open_table(source)
     if NAME in table.names:
         raise SettingsError(f"{name} already has a server {NAME!r}. Rename it first.")
     indexes = [at for at, each in enumerate(table.names) if each in chosen]
@@ -177,7 +165,7 @@ def _join(text: str, name: str, way: Way, chosen: Collection[str], dialect: Conf
         why = "a comment between its servers has a $" if "$" in held else f"its servers are more than {_MAX_BYTES:,} bytes"
         raise SettingsError(f"{name} cannot have one entry: {why}. Leave out --{_option(way)}.")
     if isinstance(way, HubAddress):
-        entry = dialect.from_usual(way.entry(dialect.http_type or ""))
+        entry = source.dialect.from_usual(way.entry(source.dialect.http_type or ""))
     else:
         program, *words = way
         has_types = all(table.children[at].get("type") for at in indexes)

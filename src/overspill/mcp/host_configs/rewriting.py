@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from overspill.errors import SettingsError
 from overspill.mcp.host_configs import entries
-from overspill.mcp.host_configs.clients import USUAL, ConfigDialect
-from overspill.mcp.host_configs.documents import ConfiguredServer, UnwritableFile, dump_entry, open_document
+from overspill.mcp.host_configs.clients import ConfigDialect
+from overspill.mcp.host_configs.documents import ConfigText, ConfiguredServer, UnwritableFile, dump_entry, open_document
 from overspill.mcp.host_configs.entries import recognize
 from overspill.mcp.host_configs.masking import HIDDEN, mask
 from overspill.mcp.host_configs.own_entries import SERVER, list_words, serves_outputs
@@ -64,12 +64,11 @@ class Rewriting(Struct, frozen=True):
 
 
 class ConfigFile:
-    """A client's file, which errors call `name`. A file that will only be read need not be one that we can write."""
+    """A client's file. A file that will only be read need not be one that we can write."""
 
-    def __init__(self, text: str, name: str, dialect: ConfigDialect, *, is_written: bool = True) -> None:
-        self.name = name
-        self._dialect = dialect
-        self._document = open_document(text, name, dialect, is_written=is_written)
+    def __init__(self, source: ConfigText, *, is_written: bool = True) -> None:
+        self.name, self._dialect = source.name, source.dialect
+        self._document = open_document(source, is_written=is_written)
         self.servers = self._document.servers
         self._by_name = defaultdict[tuple[str, str], list[ConfiguredServer]](list)
         for server in self.servers:
@@ -165,9 +164,9 @@ class ConfigFile:
         return self._dialect.from_usual(jsonc.scan(usual, self.name).value)
 
 
-def list_servers(text: str, name: str, dialect: ConfigDialect = USUAL) -> list[ConfiguredServer]:
-    """List all entries, in order and in the usual spelling. Errors call the file `name`."""
-    return ConfigFile(text, name, dialect, is_written=False).servers
+def list_servers(source: ConfigText) -> list[ConfiguredServer]:
+    """List all entries, in order and in the usual spelling."""
+    return ConfigFile(source, is_written=False).servers
 
 
 def select_servers(found: Sequence[ConfiguredServer], name: str, only: Sequence[str]) -> list[ConfiguredServer]:
@@ -180,28 +179,21 @@ def select_servers(found: Sequence[ConfiguredServer], name: str, only: Sequence[
 
 
 def wrap(
-    text: str,
-    name: str,
-    launch: Sequence[str],
-    only: Sequence[str] = (),
-    dialect: ConfigDialect = USUAL,
-    group: str = "",
-    *,
-    keeps_reader: bool = False,
+    source: ConfigText, launch: Sequence[str], only: Sequence[str] = (), group: str = "", *, keeps_reader: bool = False
 ) -> Rewriting:
     """Wrap servers. With a `group`, an additional entry offers the retrieval tools for all, if the file can have one; without it,
     that entry goes, unless others need it (`keeps_reader`). If the file cannot be written, the error contains the lines to paste,
     without secrets."""
     try:
-        return _wrap(ConfigFile(text, name, dialect), launch, only, group, keeps_reader=keeps_reader)
+        return _wrap(ConfigFile(source), launch, only, group, keeps_reader=keeps_reader)
     except UnwritableFile as problem:
-        file = ConfigFile(text, name, dialect, is_written=False)
+        file = ConfigFile(source, is_written=False)
         there = {server.name: server.value for server in file.servers}
         made = _wrap(file, launch, only, "", keeps_reader=True)
         outcomes = [outcome for outcome in made.outcomes if outcome.change == "wrapped"]
         if not outcomes:
             raise
-        shown = "\n".join(_spell(outcome, there[outcome.server], dialect) for outcome in outcomes).rstrip()
+        shown = "\n".join(_spell(outcome, there[outcome.server], source.dialect) for outcome in outcomes).rstrip()
         own = f" Where it says {HIDDEN}, keep your own value." if HIDDEN.strip('"') in shown else ""
         raise SettingsError(f"{problem} Paste these over the entries of the same names.{own}\n\n{shown}") from None
 
@@ -233,27 +225,19 @@ def _to_json(value: Any) -> str:
     return json.dumps(value, default=str, sort_keys=True)
 
 
-def unwrap(
-    text: str,
-    name: str,
-    earlier: Sequence[str] = (),
-    only: Sequence[str] = (),
-    dialect: ConfigDialect = USUAL,
-    *,
-    keeps_reader: bool = False,
-) -> Rewriting:
+def unwrap(source: ConfigText, earlier: Sequence[str] = (), only: Sequence[str] = (), *, keeps_reader: bool = False) -> Rewriting:
     """Undo wrapping. `earlier` holds former texts of the file, newest first."""
-    file, before = ConfigFile(text, name, dialect), list[ConfigFile]()
+    file, before = ConfigFile(source), list[ConfigFile]()
     for old in earlier:
         with suppress(SettingsError):
-            before.append(ConfigFile(old, name, dialect))
+            before.append(ConfigFile(replace(source, text=old)))
     group = "" if keeps_reader else file.remove_reader(only)
     made = replace(file.rewrite(only, "unwrapped", lambda server: file.unwrap(server, before)), group=group)
     launches = {found.launch for server in file.servers if (found := recognize(server.name, server.entry))}
     names = [server.name for server in file.servers if not group or server.name != SERVER]
     for old in earlier if not only and len(launches) == 1 else ():
         with suppress(SettingsError):
-            if makes(text, wrap(old, name, launches.copy().pop(), names, dialect, group)):
+            if makes(source.text, wrap(replace(source, text=old), launches.copy().pop(), names, group)):
                 return replace(made, text=old)  # undoing each entry could leave other spaces and comments
     return made
 

@@ -21,7 +21,7 @@ from overspill.cli.settings import command_line, lasting_store, settings_options
 from overspill.cli.signals import run_until_done
 from overspill.errors import MissingPackage
 from overspill.mcp.host_configs import rewriting
-from overspill.mcp.host_configs.clients import USUAL
+from overspill.mcp.host_configs.documents import ConfigText
 from overspill.settings import Settings
 from overspill.settings.opening import store_place
 from overspill.text.humanize import count_noun, escape_line
@@ -82,21 +82,21 @@ def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: b
 def _check_servers(file: str | None, settings: Settings, chosen: Sequence[str], timeout: float) -> list[DoctorReport]:
     # Imported late, because it takes a second, and settings and stores are checked without it.
     try:
-        from overspill.cli.commands.doctor.servers import check
+        from overspill.cli.commands.doctor.servers import ServerChecks
     except ImportError as missing:
         raise MissingPackage("Checking servers", "mcp") from missing
     if file is None:
-        name, text, expands, dialect = "your settings", json.dumps({"mcpServers": settings.mcp_servers}), True, USUAL
+        source, expands = ConfigText(json.dumps({"mcpServers": settings.mcp_servers}), "your settings"), True
     else:
         target = find_target(file)
         expands = target.client is None or target.client.name != "claude-desktop"
-        name, text, dialect = file, target.text(target.servers), target.dialect
-    servers = rewriting.select_servers(rewriting.list_servers(text, name, dialect), name, chosen)
+        source = ConfigText(target.text(target.servers), file, target.dialect)
+    servers = rewriting.select_servers(rewriting.list_servers(source), source.name, chosen)
 
-    limits: dict[str, Any] = {"within": timeout, "model": settings.model, "login": settings.login}
+    checking = ServerChecks(source.name, os.environ, expands, timeout, settings.model, settings.login)
     # Hide what servers write to standard error: a finding quotes it where that matters.
     with contextlib.redirect_stderr(io.TextIOWrapper(io.BytesIO())):
-        return run_until_done(lambda: check(servers, os.environ, name=name, expands=expands, **limits))
+        return run_until_done(lambda: checking.run(servers))
 
 
 def _print(reports: Sequence[DoctorReport], *, lists_clients: bool) -> None:

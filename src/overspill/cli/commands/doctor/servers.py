@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import anyio
+from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.cli.commands.doctor.checks import DoctorReport, Finding
@@ -15,8 +16,8 @@ from overspill.errors import SettingsError
 from overspill.mcp.client.config import ServerConfig, server_configs
 from overspill.mcp.client.login.keeper import check_login
 from overspill.mcp.client.probe import probe
+from overspill.mcp.host_configs.documents import ConfiguredServer
 from overspill.mcp.host_configs.entries import edit_entry, recognize, speaks_sse, unwrap_entry
-from overspill.mcp.host_configs.rewriting import ConfiguredServer
 from overspill.settings.keys import LoginSettings
 from overspill.text import humanize, jsonc
 from overspill.text.regex import regex
@@ -40,64 +41,55 @@ class Variables(dict[str, str]):
         return f"${{{key}}}" if value is None else value
 
 
-async def check(
-    servers: Sequence[ConfiguredServer],
-    environ: Mapping[str, str],
-    *,
-    name: str,
-    expands: bool,
-    within: float,
-    model: str | None,
-    login: LoginSettings,
-) -> list[DoctorReport]:
-    """Check servers concurrently; the reports keep their order. Errors call the file `name`. Servers of projects other than
-    this folder are left out. `expands` is whether the client fills in `${…}`."""
-    folder, reports, slots = Path.cwd(), dict[int, DoctorReport](), anyio.Semaphore(8)
-    known = {**environ, "workspaceFolder": str(folder), "workspaceFolderBasename": folder.name}
+class ServerChecks(Struct, frozen=True):
+    """How to check the servers in a file, which errors call `name`."""
 
-    async def check_one(index: int, server: ConfiguredServer) -> None:
-        async with slots:
-            variables = Variables(known) if expands else None
-            config = read_config(server, name, environ, variables)
-            if isinstance(config, Finding):
-                reports[index] = DoctorReport(config)
-            else:
-                reports[index] = await _check_server(server, replace(config, login=login), environ, variables, within, model)
+    name: str
+    environ: Mapping[str, str]
+    expands: bool
+    """Whether the client fills in `${…}`."""
+    within: float
+    model: str | None
+    login: LoginSettings
 
-    async with anyio.create_task_group() as group:
-        for index, server in enumerate(servers):
-            if server.project in ("", str(folder)):
-                group.start_soon(check_one, index, server)
-    return [reports[index] for index in sorted(reports)]
+    async def run(self, servers: Sequence[ConfiguredServer]) -> list[DoctorReport]:
+        """Check servers concurrently; the reports keep their order. Servers of projects other than this folder are left out."""
+        folder, reports, slots = Path.cwd(), dict[int, DoctorReport](), anyio.Semaphore(8)
+        known = {**self.environ, "workspaceFolder": str(folder), "workspaceFolderBasename": folder.name}
 
+        async def check_one(index: int, server: ConfiguredServer) -> None:
+            async with slots:
+                reports[index] = await self._check(server, Variables(known) if self.expands else None)
 
-async def _check_server(
-    server: ConfiguredServer,
-    config: ServerConfig,
-    environ: Mapping[str, str],
-    variables: Variables | None,
-    within: float,
-    model: str | None,
-) -> DoctorReport:
-    login, trouble = await check_login(config.url, environ)
-    result = await probe(config, environ, within, model)
-    if result.problem:
-        missing = [f"${{{name}}} is not set in this shell." for name in dict.fromkeys(variables.missing)] if variables else []
-        advice = " ".join([*missing, _CHECK_URL if config.url else _CHECK_COMMAND])
-        return DoctorReport(
-            Finding(server.name, "wrong", " ".join(filter(None, (result.problem, login, trouble))), advice), result
+        async with anyio.create_task_group() as group:
+            for index, server in enumerate(servers):
+                if server.project in ("", str(folder)):
+                    group.start_soon(check_one, index, server)
+        return [reports[index] for index in sorted(reports)]
+
+    async def _check(self, server: ConfiguredServer, variables: Variables | None) -> DoctorReport:
+        config = read_config(server, self.name, self.environ, variables)
+        if isinstance(config, Finding):
+            return DoctorReport(config)
+        login, trouble = await check_login(config.url, self.environ)
+        result = await probe(replace(config, login=self.login), self.environ, self.within, self.model)
+        if result.problem:
+            missing = [f"${{{name}}} is not set in this shell." for name in dict.fromkeys(variables.missing)] if variables else []
+            advice = " ".join([*missing, _CHECK_URL if config.url else _CHECK_COMMAND])
+            return DoctorReport(
+                Finding(server.name, "wrong", " ".join(filter(None, (result.problem, login, trouble))), advice), result
+            )
+        software = humanize.one_line(result.software) or "A server without a name"
+        size, cost = sum(tool.bytes for tool in result.tools), sum(tool.tokens for tool in result.tools)
+        text = (
+            f"{software} answered in {result.seconds:.1f} s with protocol {result.protocol}. "
+            f"{humanize.count_noun(len(result.tools), 'tool')}: {size:,} bytes of schema, {cost:,} tokens."
+            f"{' It runs through Overspill.' if _find_original(server)[0] else ''}"
         )
-    software = humanize.one_line(result.software) or "A server without a name"
-    size, cost = sum(tool.bytes for tool in result.tools), sum(tool.tokens for tool in result.tools)
-    text = (
-        f"{software} answered in {result.seconds:.1f} s with protocol {result.protocol}. "
-        f"{humanize.count_noun(len(result.tools), 'tool')}: {size:,} bytes of schema, {cost:,} tokens."
-        f"{' It runs through Overspill.' if _find_original(server)[0] else ''}"
-    )
-    if result.unusable:
-        text = f"{text} It lists tools that cannot be used, and Overspill leaves them out: {result.unusable}."
-    level = "wrong" if trouble else "note" if result.unusable else "ok"
-    return DoctorReport(Finding(server.name, level, " ".join(filter(None, (text, login, trouble)))), result)
+        if result.unusable:
+            text = f"{text} It lists tools that cannot be used, and Overspill leaves them out: {result.unusable}."
+        level = "wrong" if trouble else "note" if result.unusable else "ok"
+        return DoctorReport(Finding(server.name, level, " ".join(filter(None, (text, login, trouble)))), result)
 
 
 def read_config(
