@@ -30,10 +30,6 @@ class Totals(Struct, frozen=True):
     output_tokens: int = 0
     cost: float = 0.0
 
-    def plus(self, other: Totals) -> Totals:
-        mine, theirs = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
-        return Totals(*(a + b for a, b in zip(mine, theirs, strict=True)))
-
 
 class RunRecord(Struct):
     """Filled while the agent runs, and complete once it has ended."""
@@ -58,10 +54,8 @@ class RunRecord(Struct):
 
     @property
     def totals(self) -> Totals:
-        total = self.own_totals
-        for record in self.below:
-            total = total.plus(record.totals)
-        return total
+        every = [self.own_totals, *(record.totals for record in self.below)]
+        return Totals(*map(sum, zip(*map(msgspec.structs.astuple, every), strict=True)))
 
     @property
     def threads(self) -> list[str]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -55,7 +55,6 @@ class Overspill(AbstractCapability[Any]):
             [Tool.from_schema(refuse, tool["name"], tool["description"], tool["parameters"]) for tool in ours]
         )
         self._run: AgentRun | None = None
-        self._settle: Callable[[int | None], None] | None = None
 
     def get_toolset(self) -> Any:
         return self._toolset
@@ -73,7 +72,7 @@ class Overspill(AbstractCapability[Any]):
 
     async def prepare_model_request(self, ctx: RunContext[Any], request_context: Any) -> Any:
         run = self._own_run
-        self._settle = run.begin_request(request_context.model.context_window)
+        run.begin_request(request_context.model.context_window)
         lines = await compact(run, partial(read_conversation, request_context.messages))
         if lines:
             request_context = replace(request_context, messages=replace_results(request_context.messages, lines))
@@ -89,8 +88,7 @@ class Overspill(AbstractCapability[Any]):
         return replace(request, model_request_parameters=replace(given, function_tools=shown)) if search.is_on else request
 
     async def after_model_request(self, ctx: RunContext[Any], *, request_context: Any, response: ModelResponse) -> ModelResponse:
-        if self._settle is not None:
-            self._settle(response.usage.total_tokens)
+        self._own_run.settle(response.usage.total_tokens)
         return response
 
     async def prepare_tools(self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:

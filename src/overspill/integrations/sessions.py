@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -23,14 +23,12 @@ from overspill.session.session import Session
 from overspill.session.sync import SyncSession
 from overspill.types import Reply
 
-_S = TypeVar("_S", Session, SyncSession)
 
-
-class _Opened(Generic[_S]):
-    """A session, and how many runs of its conversation hold it."""
+class _Opened:
+    """A session of either kind, and how many runs of its conversation hold it."""
 
     def __init__(self, lock: Any) -> None:
-        self.session: _S | None = None
+        self.session: Any = None
         self.holders = 0
         self.lock = lock
 
@@ -52,12 +50,12 @@ class Sessions:
         """Our own tools. They are the same for every run, so an adapter can offer them before a run begins."""
         self.asking = Asking(settings, self.searches.own_names)
         self._guard = threading.Lock()
-        self._opened: dict[object, _Opened[Any]] = {}
+        self._opened: dict[object, _Opened] = {}
 
     def begin_run(self, conversation: str = "") -> AgentRun:
         return AgentRun(_Hold(self, conversation))
 
-    def hold(self, key: object, lock: Any) -> _Opened[Any]:
+    def hold(self, key: object, lock: Any) -> _Opened:
         with self._guard:
             opened = self._opened.setdefault(key, _Opened(lock))
             opened.holders += 1
@@ -80,7 +78,7 @@ class _Hold:
         self._shared = self.options.find_key(conversation)
         self._given = self.options.session
         self._key: object = None
-        self._opened: _Opened[Any] | None = None
+        self._opened: _Opened | None = None
         self._opening = threading.Lock()
         self.loop: object = None
         self.window: int | None = None
@@ -126,7 +124,7 @@ class _Hold:
                 opened.session = SyncSession(**self._describe_session()).__enter__()
             return opened.session
 
-    def _hold(self, loop: object, new_lock: Any) -> _Opened[Any]:
+    def _hold(self, loop: object, new_lock: Any) -> _Opened:
         with self._opening:
             if self._opened is None:
                 self.loop, self._key = loop, (loop, self._shared or self)
@@ -152,7 +150,7 @@ class _Hold:
                 session.__exit__(None, None, None)
 
     @contextmanager
-    def _letting_go(self, opened: _Opened[Any]) -> Generator[Any]:
+    def _letting_go(self, opened: _Opened) -> Generator[Any]:
         """Yield the session to its last holder, which closes it. Hold the lock: two that leave together could both miss that."""
         session = None
         if opened.holders == 1:
@@ -183,6 +181,8 @@ class AgentRun:
         self._hold = hold
         self.options, self.drop, self.searching = hold.options, hold.abandon, hold.searching
         self.open, self.open_sync, self.close, self.close_sync = hold.open, hold.open_sync, hold.close, hold.close_sync
+        self.settle: Callable[[int | None], None] = lambda used: None
+        """Call this after a request to the model, with the tokens that it used."""
         self._calls: set[object] = set()
         self._finalizer = weakref.finalize(self, hold.abandon)
         self._finalizer.atexit = False
@@ -268,7 +268,7 @@ class AgentRun:
         return "" if session is None else session.news()
 
     def begin_request(self, window: int | None = None) -> Callable[[int | None], None]:
-        """Call this before a request to the model. Returns what to call after it, with the tokens that it used."""
+        """Call this before a request to the model. Returns its `settle`, for a run that makes several at the same time."""
         self._hold.window = window
         session = self._hold.session
         budget = None if session is None else session.budget
@@ -278,6 +278,7 @@ class AgentRun:
             if budget is not None and used:
                 budget.settle(used, mark)
 
+        self.settle = settle
         return settle
 
     @property

@@ -73,20 +73,20 @@ class OverspillPlugin(Plugin):
             conversation = self._names.setdefault(event.agent, uuid.uuid4().hex)
         if event.agent not in self._searches:
             self._searches[event.agent] = self._sessions.searches.begin()
-        runs[event.agent] = _AgentRun(self._sessions.begin_run(conversation))
+        runs[event.agent] = self._sessions.begin_run(conversation)
 
     async def _end(self, event: AfterInvocationEvent) -> None:
         runs = event.invocation_state.get("overspill_runs", {})
-        if (found := runs.pop(event.agent, None)) is not None:
-            await found.run.close()
+        if (run := runs.pop(event.agent, None)) is not None:
+            await run.close()
         if not runs:
             event.invocation_state.pop("overspill_runs", None)
 
     async def _begin_request(self, context: Any) -> Any:
-        found = _find_run(context)
-        if found is None:
+        run = _find_run(context)
+        if run is None:
             return context
-        found.settle = found.run.begin_request(getattr(context.model, "context_window_limit", None))
+        run.begin_request(getattr(context.model, "context_window_limit", None))
         asked = [self._ask(spec) for spec in context.tool_specs]
         dynamic = context.agent.tool_registry.dynamic_tools  # such as the tool for a structured output
         context = context.replace(
@@ -94,10 +94,10 @@ class OverspillPlugin(Plugin):
                 asked, lambda spec: spec["inputSchema"].get("json"), may_hide=lambda spec: spec["name"] not in dynamic
             )
         )
-        lines = await compact(found.run, partial(read_conversation, context.messages))
+        lines = await compact(run, partial(read_conversation, context.messages))
         if lines:
             context = context.replace(messages=replace_results(context.messages, lines))
-        notice = found.run.notice()
+        notice = run.notice()
         if not notice or not context.messages or context.messages[-1]["role"] != "user":
             return context
         *earlier, last = context.messages
@@ -110,10 +110,10 @@ class OverspillPlugin(Plugin):
         return {**spec, "inputSchema": {"json": self._sessions.asking.widen(spec["name"], schema)}}
 
     def _end_request(self, event: AfterModelCallEvent) -> None:
-        found = _find_run(event)
-        if found is not None and found.settle is not None and event.stop_response is not None:
+        run = _find_run(event)
+        if run is not None and event.stop_response is not None:
             used = event.stop_response.message.get("metadata", {}).get("usage", {})
-            found.settle(used.get("totalTokens"))
+            run.settle(used.get("totalTokens"))
 
     def _unwrap(self, event: BeforeToolCallEvent) -> None:
         """Turn a call of `call_tool` into a call of the tool itself, also for the hooks that run after this one."""
@@ -134,20 +134,13 @@ class OverspillPlugin(Plugin):
 
     def _wrap_tool(self, event: BeforeToolCallEvent) -> None:
         """Tools that your program calls itself, as `agent.tool.x()`, have no run and are left alone."""
-        found = _find_run(event)
-        if found is not None and event.selected_tool is not None:
-            call = partial(found.run.call, messages=partial(read_said, event.agent), search=self._searches[event.agent])
+        run = _find_run(event)
+        if run is not None and event.selected_tool is not None:
+            call = partial(run.call, messages=partial(read_said, event.agent), search=self._searches[event.agent])
             event.selected_tool = _WrappedTool(event.selected_tool, call)
 
 
-class _AgentRun:
-    settle: Any = None
-
-    def __init__(self, run: AgentRun) -> None:
-        self.run = run
-
-
-def _find_run(event: Any) -> _AgentRun | None:
+def _find_run(event: Any) -> AgentRun | None:
     return event.invocation_state.get("overspill_runs", {}).get(event.agent)
 
 
