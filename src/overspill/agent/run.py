@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import anyio
 from msgspec import Struct
@@ -25,6 +25,7 @@ from overspill.models.protocol import Model
 from overspill.programs.tools import ProgramTool
 from overspill.record.events import AgentStarted, ModelCalled, now_ms
 from overspill.record.logs import Observers
+from overspill.schema.signatures import as_object
 from overspill.session.session import Session
 from overspill.store.protocols import Store
 from overspill.types import Output
@@ -78,12 +79,8 @@ async def run_agent(
 
 def _list_values(servers: Mapping[str, Any]) -> dict[str, str]:
     """Return the values of variables and headers in server entries, by name."""
-    found: dict[str, str] = {}
-    for entry in servers.values():
-        parts = [cast("dict[str, Any]", entry).get(part) for part in ("env", "headers")] if isinstance(entry, dict) else []
-        for named in parts:
-            found |= cast("dict[str, str]", named) if isinstance(named, dict) else {}
-    return {name: str(value) for name, value in found.items()}
+    parts = [as_object(entry).get(part) for entry in servers.values() for part in ("env", "headers")]
+    return {name: str(value) for named in parts for name, value in as_object(named).items()}
 
 
 async def _run(

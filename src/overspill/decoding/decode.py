@@ -57,9 +57,9 @@ def decode(reader: Reader, limits: Limits = Limits(), *, is_plain: bool = False)
     return _Layers(reader, limits).open()
 
 
-def redecode(reader: Reader, names: Sequence[str], limits: Limits = Limits()) -> Reader:  # noqa: B008  # frozen
+def redecode(reader: Reader, names: Sequence[str]) -> Reader:
     """Repeats an earlier decoding, without guessing again."""
-    layers = _Layers(reader, limits)
+    layers = _Layers(reader, Limits())
     for name in names:
         if name in get_args(Compression) or name == "PDF":
             layers.peel(cast("Compression", name))

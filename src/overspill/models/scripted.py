@@ -6,16 +6,18 @@ hold <HANDLE> for the last handle or name, <ID> for the last background id, and 
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Struct, ValidationError, convert, to_builtins
 
 from overspill.errors import SettingsError
 from overspill.models.facts import ModelFacts
 from overspill.models.protocol import ModelError, Request, Response
 from overspill.settings.files import parse_yaml, read_text
 from overspill.text.humanize import count_noun
+from overspill.text.lenient_json import ready
 from overspill.text.regex import regex
 from overspill.types import ToolCall
 
@@ -52,7 +54,7 @@ class ScriptFile:
     async def ask(self, request: Request) -> Response:
         if self._asked == len(self._replies):
             raise ModelError(f"{self.name} has {count_noun(self._asked, 'answer')} and was asked once more.", is_transient=False)
-        reply = self._replies[self._asked]
+        written = json.dumps(to_builtins(self._replies[self._asked]))
         self._asked += 1
         answers = [message.text for message in request.messages if message.role == "tool"]
         words = {
@@ -60,19 +62,8 @@ class ScriptFile:
             "<ID>": (_ID.findall("\n".join(answers)) or ["none"])[-1],
             "<ANSWER>": answers[-1] if answers else "",
         }
-        calls = tuple(
-            ToolCall(f"call_{self._asked}_{place}", call.tool, cast("dict[str, Any]", _fill(call.args, words)))
-            for place, call in enumerate(reply.calls, 1)
-        )
-        return Response(str(_fill(reply.text, words)), calls, model=self.name)
-
-
-def _fill(value: object, words: dict[str, str]) -> object:
-    if isinstance(value, dict):
-        return {key: _fill(inner, words) for key, inner in cast("dict[str, object]", value).items()}
-    if isinstance(value, list):
-        return [_fill(inner, words) for inner in cast("list[object]", value)]
-    if isinstance(value, str):
         for word, meant in words.items():
-            value = value.replace(word, meant)
-    return value
+            written = written.replace(word, json.dumps(meant)[1:-1])
+        reply = convert(json.loads(written), ready(_Reply))
+        calls = (ToolCall(f"call_{self._asked}_{place}", call.tool, call.args) for place, call in enumerate(reply.calls, 1))
+        return Response(reply.text, tuple(calls), model=self.name)

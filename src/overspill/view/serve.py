@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
-import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -135,10 +133,9 @@ def hold_start_file(link: str) -> Generator[Path]:
     """Write a file that only you can read and that leads a browser to the link. A program's arguments are visible to anyone."""
     with ScratchFolder("overspill-view-") as folder:
         file = folder / "start.html"
-        fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, stat.S_IRUSR | stat.S_IWUSR)
-        with open(fd, "w", encoding="utf-8") as page:
-            page.write(
-                '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
-                f'<meta http-equiv="refresh" content="0;url={escape(link)}"><title>Overspill</title>'
-            )
+        file.touch(0o600, exist_ok=False)
+        file.write_text(
+            '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
+            f'<meta http-equiv="refresh" content="0;url={escape(link)}"><title>Overspill</title>'
+        )
         yield file
