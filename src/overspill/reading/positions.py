@@ -6,11 +6,12 @@ as U+FFFD. A line ends with LF, CRLF or CR; a trailing line end adds no line.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
+from itertools import accumulate
 from operator import attrgetter
 from threading import Lock
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from overspill.store.protocols import Reader
 from overspill.text.encoding import byte_offset, character_start, count_characters
@@ -19,7 +20,6 @@ from overspill.text.lines import count_line_ends
 _BLOCK_BYTES = 64 * 1024
 _MAX_CONTINUATION_BYTES = 3  # bytes after the first byte of a character
 _MAX_MARK_GAP_BYTES = 2 << 20  # a wider gap would make every look-up slow
-_MAX_STEPS = 64  # lines to walk from the last look-up, instead of counting from the start of the block
 
 
 class Mark(NamedTuple):
@@ -31,22 +31,22 @@ class Mark(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """The bytes from one mark to the next, where every line end is an LF at its last byte."""
+    """The bytes from one mark to the next, and where in them lines begin: behind each line end."""
 
     mark: Mark
-    data: bytes
+    size: int
+    starts: list[int]
 
 
-_Cursor: TypeAlias = tuple[_Block, int, int]
-"""The last look-up: a block, the number of a line end in it, counted from 1, and its position. Number 0 is the start, at -1."""
 _BYTE, _CHARS, _ENDS = attrgetter("byte"), attrgetter("chars"), attrgetter("ends")
 
 
 class View:
     """Positions in the bytes that a reader had when the view was made. Thread-safe.
 
-    The bytes are scanned once, only as far as needed, and each block of 64 KiB leaves a mark of three numbers. Lines inside a
-    block are counted from the last look-up. `checkpoints` are marks made earlier: (bytes, characters, line ends).
+    The bytes are scanned once, only as far as needed, and each block of 64 KiB leaves a mark of three numbers. Lines are looked
+    up in one block at a time, and most look-ups are in the block of the last one. `checkpoints` are marks made earlier: (bytes,
+    characters, line ends).
     """
 
     def __init__(self, reader: Reader, block: int = _BLOCK_BYTES, checkpoints: Iterable[tuple[int, int, int]] = ()) -> None:
@@ -61,8 +61,8 @@ class View:
                 break
             self._marks.append(Mark(*place))
         self._growing = Lock()
-        start = _Block(Mark(-1, 0, 0), b"")
-        self._cursor: _Cursor = start, 0, -1
+        self._last = _Block(Mark(-1, 0, 0), 0, [])
+        """The block of the last look-up."""
 
     @property
     def stored_bytes(self) -> int:
@@ -104,7 +104,7 @@ class View:
         if line <= 1:
             return 0
         block = self._read(*self._find_gap(line - 1, _ENDS))
-        return block.mark.byte + self._find_line_end(block, line - 1 - block.mark.ends) + 1
+        return block.mark.byte + block.starts[line - 2 - block.mark.ends]
 
     def line_span(self, first: int, last: int) -> tuple[int, int]:
         """The bytes of lines first..last, counted from 1, including line ends. A range past the end is clipped."""
@@ -124,20 +124,13 @@ class View:
             return (last := self.lines), self.line_start(last)
         if byte <= 0:
             return 1, 0
-        block, ends, at = self._cursor
-        (first, _, ends_before), data = block
-        if not 0 <= byte - first < len(data):
+        block = self._last
+        if not 0 <= byte - block.mark.byte < block.size:
             self._scan_to(byte + 1)
-            block, ends, at = self._read(*self._find_gap(byte + 1, _BYTE)), 0, -1
-            (first, _, ends_before), data = block
-        offset = byte - first
-        if at >= offset:
-            ends, at = 0, -1
-        if more := data.count(b"\n", at + 1, offset):
-            ends, at = ends + more, data.rfind(b"\n", at + 1, offset)
-        self._cursor = block, ends, at
-        line = ends_before + ends + 1
-        return line, first + at + 1 if ends else self.line_start(line)
+            block = self._read(*self._find_gap(byte + 1, _BYTE))
+        ends = bisect_right(block.starts, byte - block.mark.byte)
+        line = block.mark.ends + ends + 1
+        return line, block.mark.byte + block.starts[ends - 1] if ends else self.line_start(line)
 
     def char_at(self, byte: int) -> int:
         """The number of characters before the one that contains the byte."""
@@ -157,24 +150,13 @@ class View:
         return before.byte + byte_offset(self._reader.read(before.byte, after.byte), char - before.chars)
 
     def _read(self, before: Mark, after: Mark) -> _Block:
-        if (block := self._cursor[0]).mark is before and len(block.data) == after.byte - before.byte:
-            return block
-        data = self._reader.read(before.byte, after.byte)
-        if b"\r" in data:
-            data = data.replace(b"\r\n", b" \n").replace(b"\r", b"\n")
-        return _Block(before, data)
-
-    def _find_line_end(self, block: _Block, number: int) -> int:
-        known, ends, at = self._cursor
-        if known is not block or abs(ends - number) > _MAX_STEPS:
-            at = _find_nth(block.data, number)
-        else:
-            for _ in range(ends, number):
-                at = block.data.find(b"\n", at + 1)
-            for _ in range(number, ends):
-                at = block.data.rfind(b"\n", 0, at)
-        self._cursor = block, number, at
-        return at
+        size = after.byte - before.byte
+        if (block := self._last).mark is not before or block.size != size:
+            data = self._reader.read(before.byte, after.byte)
+            if b"\r" in data:
+                data = data.replace(b"\r\n", b" \n").replace(b"\r", b"\n")
+            self._last = block = _Block(before, size, list(accumulate(len(line) + 1 for line in data.split(b"\n")[:-1])))
+        return block
 
     def _find_gap(self, wanted: int, key: Callable[[Mark], int]) -> tuple[Mark, Mark]:
         """The last mark below `wanted` and the next one. If checkpoints are far apart, first scans the bytes between them."""
@@ -207,21 +189,3 @@ class View:
         end = end - 1 if data[end - 1 : end + 1] == b"\r\n" else character_start(data, end)
         data = data[:end]
         return Mark(mark.byte + end, mark.chars + count_characters(data), mark.ends + count_line_ends(data))
-
-
-def _find_nth(data: bytes, number: int) -> int:
-    """The position of a line end by its number, counted from 1. Searches by halves: counting is fast, finding each is not."""
-    if number < 1:
-        return -1
-    start, end = 0, len(data)
-    while end - start > _MAX_STEPS:
-        middle = (start + end) // 2
-        before = data.count(b"\n", start, middle)
-        if before >= number:
-            end = middle
-        else:
-            start, number = middle, number - before
-    at = start - 1
-    for _ in range(number):
-        at = data.find(b"\n", at + 1)
-    return at
