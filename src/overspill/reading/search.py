@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from overspill.errors import BadRequest
 from overspill.text import patterns
@@ -24,7 +23,6 @@ _ACROSS_LINES = (
 # Excluding a line end, as in [^\n]*, is harmless.
 _EXCLUDING_CLASS = regex(r"(?s)\[\^(?:[^\]\\]++|\\.)*+(?:\]|\\?\Z)")
 _LINE_END_OR_TEXT_EDGE = regex(r"[\r\n]|(?<!\\)(?:\\\\)*(?:\\[nrAz]|\(\?[a-zA-Z]*-[a-zA-Z]*m)")
-_SPECIAL = regex(r"[\\^$.|?*+()\[\]{}]")
 _AT_LINES = "(?m)"
 _FIRST_BLOCK_BYTES = 64 * 1024
 _MAX_BLOCK_BYTES = 4 * 1024 * 1024
@@ -53,35 +51,11 @@ class LinePattern:
         return match.span() if match else None
 
 
-class Literal:
-    """Matches a string byte for byte, which is faster."""
-
-    def __init__(self, needle: str) -> None:
-        self._needle = needle.encode("utf-8", "surrogatepass")
-
-    def search(self, text: bytes | memoryview, at: int) -> tuple[int, int] | None:
-        size, piece = len(self._needle), _FIRST_PIECE_BYTES
-        if isinstance(text, bytes):
-            found = text.find(self._needle, at)
-            return None if found < 0 else (found, found + size)
-        while at < len(text):
-            found = bytes(text[at : at + piece + size - 1]).find(self._needle)
-            if found >= 0:
-                return at + found, at + found + size
-            at, piece = at + piece, min(2 * piece, _MAX_PIECE_BYTES)
-        return None
-
-
-Pattern: TypeAlias = LinePattern | Literal
-
-
-def compile_pattern(pattern: str, *, ignore_case: bool, literal: bool) -> Pattern:
+def compile_pattern(pattern: str, *, ignore_case: bool, literal: bool) -> LinePattern:
     """Compile a model's pattern. Raises BadRequest if RE2 refuses it or it can never match within a line."""
     checked = pattern if literal else _EXCLUDING_CLASS.sub("", pattern)
     if re.search(r"[\r\n]", checked) if literal else _LINE_END_OR_TEXT_EDGE.search(checked):
         raise BadRequest(_ACROSS_LINES)
-    if pattern and not ignore_case and (literal or not _SPECIAL.search(pattern)):
-        return Literal(pattern)
     return LinePattern(pattern if literal else _AT_LINES + pattern, ignore_case=ignore_case, literal=literal)
 
 
@@ -102,14 +76,14 @@ class Search:
     """Searches from `start`. `reached` is how far it has come."""
 
     def __init__(
-        self, buffer: memoryview, pattern: Pattern, start: int, *, line_start: int, reach: int, block: int = _MAX_BLOCK_BYTES
+        self, buffer: memoryview, pattern: LinePattern, start: int, *, line_start: int, reach: int, block: int = _MAX_BLOCK_BYTES
     ) -> None:
         self.reached = start
         self._buffer = buffer
         self._pattern = pattern
         self._line_start = line_start
         self._reach = reach
-        self._max_block = min(block, _MAX_PIECE_BYTES) if isinstance(pattern, Literal) else block
+        self._max_block = block
         self._block = min(block, _FIRST_BLOCK_BYTES)  # small, because many searches end with their first page
 
     def hits(self) -> Iterator[Hit]:
@@ -121,28 +95,22 @@ class Search:
             self._block = min(self._block * _BLOCK_GROWTH, self._max_block)
 
     def _hits_in(self, start: int, end: int) -> Iterator[Hit]:
-        text = self._prepare(self._buffer[start:end])
+        text = _normalize_block(self._buffer[start:end])
         at, size, reach, search = self.reached - start, end - start, self._reach, self._pattern.search
-        find_line_end = _line_end_finder(text)
         while at <= size and (match := search(text, at)):
             first, last = match
             if first == last and bytes(self._buffer[start + first - 1 : start + first + 1]) == b"\r\n":
                 at = first + 1  # CR and LF have no line between them
                 continue
             far = max(last, first + reach)
-            line_end = find_line_end(last, far + 1)
-            stop = size if line_end < 0 else line_end
+            line_end = _LINE_END.search(text, last, far + 1)
+            stop = line_end.start() if line_end else size
             shown = stop
             if stop > first + reach:  # between two characters
                 before = max(first + reach - 3, 0)
                 shown = before + character_start(bytes(text[before : first + reach + 3]), first + reach - before)
             at = stop + 1 if stop <= far else max(last, shown)
             yield Hit(start + first, start + shown, start + at)
-
-    def _prepare(self, block: memoryview) -> bytes | memoryview:
-        if not isinstance(self._pattern, Literal):
-            return _normalize_block(block)
-        return bytes(block) if len(block) <= 2 * _MAX_PIECE_BYTES else block  # a block that ends with a very long line
 
     def _whole_lines(self, start: int) -> tuple[int, int]:
         """The end of a block of whole lines, without its last line end, and the start of the next block."""
@@ -153,18 +121,6 @@ class Search:
         if self._buffer[at] == _CR_BYTE:
             return at, at + 2 if at + 1 < size and self._buffer[at + 1] == _LF_BYTE else at + 1
         return at - 1 if at > start and self._buffer[at - 1] == _CR_BYTE else at, at + 1
-
-
-def _line_end_finder(text: bytes | memoryview) -> Callable[[int, int], int]:
-    """Returns a function for the place of the first line end between a start and an end, or -1."""
-    if isinstance(text, bytes) and b"\r" not in text:  # the usual case, and the faster way
-        return partial(text.find, b"\n")
-
-    def find(start: int, end: int) -> int:
-        found = _LINE_END.search(text, start, end)
-        return found.start() if found else -1
-
-    return find
 
 
 def _line_end(buffer: memoryview, start: int) -> int:
