@@ -14,6 +14,7 @@ from overspill.errors import BadRequest
 from overspill.text import patterns
 from overspill.text.encoding import character_start, make_searchable
 from overspill.text.humanize import quote_line
+from overspill.text.patterns import Pattern
 from overspill.text.regex import regex
 
 _ACROSS_LINES = (
@@ -34,29 +35,18 @@ _CR_TO_LF = bytes.maketrans(b"\r", b"\n")
 _LF_BYTE, _CR_BYTE = b"\n\r"
 
 
-class LinePattern:
-    """Matches within lines of valid UTF-8: no class or dot matches a line end; ^ and $ match at LF."""
-
-    def __init__(self, spelled: str, *, ignore_case: bool, literal: bool) -> None:
-        try:
-            self._compiled = patterns.compile_pattern(
-                spelled.encode("utf-8", "surrogatepass"), utf8=True, literal=literal, ignore_case=ignore_case, within_lines=True
-            )
-        except patterns.PatternError as error:
-            reason = quote_line(str(error).replace(_AT_LINES, "", 1))
-            raise BadRequest(f"The pattern cannot be used: {reason}. Look-around and backreferences are not supported.") from None
-
-    def search(self, text: bytes | memoryview, at: int) -> tuple[int, int] | None:
-        match = self._compiled.search(text, at)
-        return match.span() if match else None
-
-
-def compile_pattern(pattern: str, *, ignore_case: bool, literal: bool) -> LinePattern:
-    """Compile a model's pattern. Raises BadRequest if RE2 refuses it or it can never match within a line."""
+def compile_pattern(pattern: str, *, ignore_case: bool, literal: bool) -> Pattern:
+    """Compile a model's pattern, which matches within lines of valid UTF-8: no class or dot matches a line end, and ^ and $ match
+    at LF. Raises BadRequest if RE2 refuses it or it can never match within a line."""
     checked = pattern if literal else _EXCLUDING_CLASS.sub("", pattern)
     if re.search(r"[\r\n]", checked) if literal else _LINE_END_OR_TEXT_EDGE.search(checked):
         raise BadRequest(_ACROSS_LINES)
-    return LinePattern(pattern if literal else _AT_LINES + pattern, ignore_case=ignore_case, literal=literal)
+    spelled = (pattern if literal else _AT_LINES + pattern).encode("utf-8", "surrogatepass")
+    try:
+        return patterns.compile_pattern(spelled, utf8=True, literal=literal, ignore_case=ignore_case, within_lines=True)
+    except patterns.PatternError as error:
+        reason = quote_line(str(error).replace(_AT_LINES, "", 1))
+        raise BadRequest(f"The pattern cannot be used: {reason}. Look-around and backreferences are not supported.") from None
 
 
 def find_occurrences(buffer: memoryview, needle: bytes) -> Iterator[int]:
@@ -76,7 +66,7 @@ class Search:
     """Searches from `start`. `reached` is how far it has come."""
 
     def __init__(
-        self, buffer: memoryview, pattern: LinePattern, start: int, *, line_start: int, reach: int, block: int = _MAX_BLOCK_BYTES
+        self, buffer: memoryview, pattern: Pattern, start: int, *, line_start: int, reach: int, block: int = _MAX_BLOCK_BYTES
     ) -> None:
         self.reached = start
         self._buffer = buffer
@@ -98,7 +88,7 @@ class Search:
         text = _normalize_block(self._buffer[start:end])
         at, size, reach, search = self.reached - start, end - start, self._reach, self._pattern.search
         while at <= size and (match := search(text, at)):
-            first, last = match
+            first, last = match.span()
             if first == last and bytes(self._buffer[start + first - 1 : start + first + 1]) == b"\r\n":
                 at = first + 1  # CR and LF have no line between them
                 continue
