@@ -13,7 +13,7 @@ from linear import is_linear
 from readers import BytesReader
 
 from overspill.agent.file import read_agent_file
-from overspill.errors import OverspillError
+from overspill.errors import BadRequest, OverspillError
 from overspill.extraction import report, wrapper
 from overspill.extraction.provenance import ModelQuote, locate
 from overspill.lexical.index import build
@@ -24,7 +24,8 @@ from overspill.models.protocol import Response
 from overspill.models.written import find_written_calls
 from overspill.reading import Bound, grep
 from overspill.reading.positions import View
-from overspill.reading.query import outline, query
+from overspill.reading.query import query
+from overspill.reading.query.document import documents, outline_levels
 from overspill.settings.files import parse_yaml
 from overspill.text import jsonc, lenient_json, names
 from overspill.truncate import truncate
@@ -91,7 +92,8 @@ def ask_shortener(text: str) -> None:
 
 
 def sketch(text: str) -> None:
-    outline(text, 2_000)
+    with suppress(BadRequest, RecursionError):
+        min(outline_levels(documents(text)), key=len, default="")
 
 
 def report_on(text: str) -> None:

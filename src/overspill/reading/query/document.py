@@ -180,20 +180,9 @@ def _past_space(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-_MAX_PARSED_CHARS = 16 * 1024 * 1024
 DETAIL_LEVELS = ((4, 12), (3, 12), (3, 6), (2, 12), (2, 6), (1, 12), (1, 6), (1, 3), (0, 0))
 """Depth and keys, from the most detailed to the least."""
 _MAX_SCALAR = Bound(240, 60)
-
-
-def outline(text: str, limit: int) -> str | None:
-    """An outline of at most `limit` characters. None if this is not structured JSON, or is too large to parse for a preview."""
-    if len(text) > _MAX_PARSED_CHARS or not text.lstrip("\ufeff \t\r\n").startswith(("{", "[", '"')):
-        return None
-    try:
-        return next(filter(Bound(4 * limit, limit).holds, outline_levels(documents(text))), None)
-    except (BadRequest, RecursionError):
-        return None
 
 
 def outline_levels(found: Sequence[Value], levels: Sequence[tuple[int, int]] = DETAIL_LEVELS) -> Iterator[str]:
