@@ -8,7 +8,7 @@ calls     what a small call takes through a front and the hub, beside a proxy th
 busy      the same while another conversation stores one output of 10 MB after the other
 together  200 calls at once from 20 conversations: wrong answers
 kills     a hub that is killed in the middle of calls, 100 times: calls without an answer, stored outputs that are lost
-many      2,000 conversations opened and closed: memory and descriptors of the hub
+many      2,000 conversations opened and closed in a day, whose clock is put forward: memory and descriptors of the hub
 
     python benchmarks/proxy/hub.py [PART…] [--kills N] [--conversations N] [--fastmcp PYTHON] [--mcp-proxy PROGRAM]
 
@@ -19,6 +19,7 @@ only our own. (mcp-proxy 0.13 needs `mcp<2`, so it needs an environment of its o
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import random
@@ -37,9 +38,12 @@ from subprocess import PIPE
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
+from hub_days import DayLoop, live, measure
 from hubs import HubFront, HubHome, hub_home
 from waiting import wait_until
 from wire import every
+
+from overspill.hub.memory import keep_memory_together
 
 OVERSPILL = str(Path(sys.executable).with_name("overspill"))
 SOMETIMES = random.Random(36)  # noqa: S311
@@ -278,19 +282,17 @@ def measure_kills(kills: int) -> None:
 
 
 def measure_many(conversations: int) -> None:
-    with hub_home() as home, ThreadPoolExecutor(4) as pool:
-        keeper = start(home)
-        pid = home.pid()
+    async def live_a_day() -> None:
+        async for number in live(home.env, conversations):
+            if (number + 1) % (conversations // 10) == 0:
+                held = measure()
+                print(f"after {number + 1:,} conversations: {held.resident:.0f} MB, {held.files} descriptors,", end=" ")
+                print(f"{held.blocks:,} blocks", flush=True)
 
-        def converse(_: int) -> None:
-            with start(home, own_parent=True) as client:
-                client.call("lines", {"count": 1000})
-
-        for part in range(5):
-            list(pool.map(converse, range(conversations // 5)))
-            files = len(os.listdir(f"/proc/{pid}/fd"))
-            print(f"after {(part + 1) * (conversations // 5):,} conversations: {pss(pid):.0f} MB, {files} descriptors")
-        keeper.close()
+    keep_memory_together()
+    with hub_home() as home, asyncio.Runner(loop_factory=DayLoop) as runner:
+        os.environ.update({name: home.env[name] for name in ("HOME", "XDG_RUNTIME_DIR", "TMPDIR")})
+        runner.run(live_a_day())
 
 
 def main() -> None:

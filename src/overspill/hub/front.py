@@ -291,11 +291,9 @@ class Front:
         self._close()
 
     def _close(self) -> None:
-        if self._link is not None:
-            self._link.close()
-            self._link = None
-            self._from_hub.clear()
-        if self._confirmations is not None:
-            self._confirmations.close()
-            self._confirmations = None
-            self._confirmed.clear()
+        for each in (self._link, self._confirmations):
+            if each is not None:
+                each.close()
+        self._link = self._confirmations = None
+        self._from_hub.clear()
+        self._confirmed.clear()
