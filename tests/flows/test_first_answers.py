@@ -151,6 +151,16 @@ def test_a_client_is_told_once_if_it_was_given_another_list_than_there_is(slow: 
         client.end()
 
 
+def test_one_client_being_served_keeps_no_other_from_its_first_answers(slow: SlowHome):
+    slow.ask()
+    slow.hold()
+    with slow.client() as one, slow.client() as other:
+        for client in (one, other):
+            client.hello()
+            assert "old" in client.names()
+        slow.release()
+
+
 def test_a_subscription_is_acknowledged_at_once_and_is_told_once_of_other_lists(slow: SlowHome):
     """Claude Code subscribes before it asks for lists, and waits until it is told that it has."""
     acknowledged, listen = "notifications/subscriptions/acknowledged", {"notifications": {"toolsListChanged": True}}

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
+from threading import Lock
 from typing import NoReturn, cast
 
 import click
@@ -55,6 +56,8 @@ HEADINGS = {
     },
 }
 """The commands below each heading of `overspill --help`: where to find each, and its line there."""
+_loading = Lock()
+"""A hub prepares several fronts at the same time, and one must not get a command that another is still importing."""
 COMMANDS = {name: found for commands in HEADINGS.values() for name, found in commands.items()}
 
 
@@ -68,14 +71,16 @@ class Commands(CommandGroup):
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        if module in sys.modules:  # in a hub, which would keep its garbage forever if it froze again
-            return add_common_options(getattr(sys.modules[module], attribute))
-        gc.disable()  # imports leave little garbage, and collecting it takes a tenth of the time
-        try:
-            return add_common_options(getattr(import_module(module), attribute))
-        finally:
-            gc.freeze()  # modules never become garbage, so later collections need not look at them
-            gc.enable()
+        with _loading:
+            is_new = module not in sys.modules  # in a hub, garbage would stay forever if each front froze it again
+            if is_new:
+                gc.disable()  # imports leave little garbage, and collecting it takes a tenth of the time
+            try:
+                return add_common_options(getattr(import_module(module), attribute))
+            finally:
+                if is_new:
+                    gc.freeze()  # modules never become garbage, so later collections need not look at them
+                    gc.enable()
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, COMMANDS))
