@@ -59,7 +59,7 @@ async def _serve_client(front: Front, options: ProxyOptions, clients: ServedClie
     from overspill.hub.lines import FrontLines
     from overspill.mcp.proxy.stdio import STDIO, serve_streams
 
-    lines = FrontLines(front.link, front.first)
+    lines = FrontLines(front)
     front.describe = clients.describe_servers
     front.count_requests = lambda: len(lines.requests)
     front.drain = lines.drain

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any
 
@@ -11,8 +12,8 @@ from mcp.shared.message import SessionMessage
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 
 from overspill.hub import frames
-from overspill.hub.first_answers import LISTEN, Asked, FirstAnswers
-from overspill.hub.link import FrontLink
+from overspill.hub.first_answers import LISTEN, Asked
+from overspill.hub.process import Front
 from overspill.mcp.client.connection import as_mapping
 from overspill.mcp.client.framing import encode
 from overspill.mcp.proxy.stdio import Line, OutgoingStream, Streams, message_streams
@@ -42,9 +43,8 @@ class PostedStream(OutgoingStream):
 class FrontLines:
     """The messages of one client. `requests` are the ids of requests that have no answer yet, other than subscriptions."""
 
-    def __init__(self, link: FrontLink, first: FirstAnswers) -> None:
-        self._link = link
-        self._first = first
+    def __init__(self, front: Front) -> None:
+        self._link, self._first, self._pid = front.link, front.first, front.pid
         self._asked: dict[bytes, Asked] = {}
         self._replayed = 0  # lines that another hub has answered
         self._unanswered_replay: object = None
@@ -62,7 +62,7 @@ class FrontLines:
         self._is_draining = True
 
     async def _receive(self) -> bytes:
-        while frame := await self._link.receive():
+        while frame := await self._receive_frame():
             kind, payload = frame
             self._replayed += payload.count(b"\n") if kind == frames.REPLAY else 0
             if kind in (frames.DATA, frames.REPLAY) and payload:
@@ -70,6 +70,13 @@ class FrontLines:
             if kind == frames.END:
                 break
         return b""
+
+    async def _receive_frame(self) -> tuple[bytes, bytes] | None:
+        try:
+            return await self._link.receive()
+        except ValueError as problem:
+            os.write(2, f"overspill: process {self._pid} is not listened to any more: it sent {problem}\n".encode())
+            return None
 
     async def _take(self, line: Line) -> None:
         while self._unanswered_replay is not None:  # later lines may depend on the repeated request

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from upstream import is_alive
 from waiting import wait_until
 from wire import OVERSPILL, every
 
+import overspill
 from overspill.hub import frames, front
 from overspill.hub.place import NoHub, Place, process_variables, rights_of
 
@@ -65,6 +67,32 @@ def test_a_path_longer_than_a_socket_may_have_is_refused(home: HubHome):
 def test_a_folder_in_which_nothing_can_be_made_is_refused(home: HubHome):
     (home.folder / "file").write_text("")
     assert "cannot be made" in alone(home, XDG_RUNTIME_DIR="", XDG_STATE_HOME=str(home.folder / "file"))
+
+
+def test_a_place_that_takes_no_socket_is_refused(home: HubHome):
+    home.place.check()
+    os.mkdir(home.place.socket)
+    assert f"No hub is used, because no socket can be made at {home.place.socket} (" in alone(home)
+
+
+UNSHARE = shutil.which("unshare")
+FULL = 'mount -t tmpfs -o mode=700,nr_inodes="$1" full "$2" && shift 2 && exec "$@"'
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can mount")
+@pytest.mark.parametrize(("files", "why"), [(2, "lock cannot be opened"), (3, "no socket can be made"), (4, "can be started")])
+def test_a_full_disk_is_named_and_the_proxy_works_alone(home: HubHome, files: int, why: str):
+    run = home.folder / "run"
+    run.mkdir()
+    if not UNSHARE or subprocess.run([UNSHARE, "-m", "true"], check=False).returncode:
+        pytest.skip("this container may not mount")
+    command = [UNSHARE, "-m", "sh", "-c", FULL, "sh", str(files), str(run), *OVERSPILL, "proxy", "--", *every()]
+    with HubFront(command, {**home.env, "XDG_RUNTIME_DIR": str(run)}) as client:
+        client.hello()
+        assert client.text("lines", {"count": 1}) == SMALL
+        assert client.end() == 0
+    whole = rf"overspill: No hub is used, because .*{why}.* \(No space left on device\)\. This proxy works alone\.\n"
+    assert re.fullmatch(whole, client.errors.decode())
 
 
 def test_without_a_home_there_is_no_hub():
@@ -154,6 +182,26 @@ def test_what_is_not_a_front_gets_no_answer_and_harms_nobody(home: HubHome, sent
             with suppress(ConnectionResetError):
                 assert stranger.recv(100) == b""
         assert client.text("lines", {"count": 1}) == SMALL
+
+
+def test_a_front_that_floods_ends_only_itself_and_is_named(home: HubHome):
+    with home.front() as client:
+        client.hello()
+        with closing(home.place.connect(30)) as flood:
+            variables = [f"{name}={value}" for name, value in home.env.items()]
+            flood.sendall(frames.pack_hello(["proxy", "--", *every()], str(home.folder), variables, overspill.__version__))
+            received = bytearray()
+            while (frame := frames.unpack(received, 1000)) is None:
+                received += flood.recv(1000)
+            assert frame == (frames.WELCOME, b"")
+            flood.sendall(frames.DATA + (2 << 20).to_bytes(4, "big"))
+            with suppress(ConnectionResetError):
+                while more := flood.recv(1 << 16):
+                    received += more
+        assert b"failed" not in received
+        assert client.text("lines", {"count": 1}) == SMALL
+    log = Path(home.place.log).read_text()
+    assert f"process {os.getpid()} is not listened to any more: it sent a frame of 2,097,152 bytes, more than" in log
 
 
 def test_a_front_of_another_version_is_refused(home: HubHome):
