@@ -127,12 +127,12 @@ class FrontLink:
             pass
         except OSError:
             self._lose()
-        if not self._unsent:
-            self._loop.remove_writer(self._connection)
-            self._sent.set()
-        elif self._sent.is_set():
+        if self._unsent and self._sent.is_set():
             self._sent.clear()
             self._loop.add_writer(self._connection, self._push)
+        elif not self._unsent and not self._sent.is_set():
+            self._loop.remove_writer(self._connection)
+            self._sent.set()
 
     def _lose(self) -> None:
         """Drop what the front has not taken. What it sent before it left is still received."""
