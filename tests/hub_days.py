@@ -120,7 +120,8 @@ async def live(environ: Mapping[str, str], conversations: int) -> AsyncGenerator
                 await anyio.to_thread.run_sync(converse, place, environ)
                 while len(hub.describe()["fronts"]) > 1:  # noqa: ASYNC110
                     await anyio.sleep(0.01)
-                await anyio.to_thread.run_sync(stays.ask, "tools/list")
+                answer = await anyio.to_thread.run_sync(lambda: stays.ask("tools/call", name="where", arguments={}))
+                assert not answer.get("isError"), answer
                 loop.ahead += DAY / conversations
                 yield number
         finally:

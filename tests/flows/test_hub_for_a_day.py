@@ -38,6 +38,13 @@ async def test_a_day_of_conversations_leaves_only_what_the_store_has_kept(home: 
     assert late.files == early.files
 
 
+@pytest.mark.anyio
+async def test_a_client_works_on_after_each_night_in_which_the_machine_sleeps(home: HubHome, monkeypatch: pytest.MonkeyPatch):
+    for name in ("HOME", "XDG_RUNTIME_DIR", "TMPDIR"):
+        monkeypatch.setenv(name, home.env[name])
+    assert [number async for number in live(home.env, 3)] == [0, 1, 2]  # eight hours each
+
+
 def count_heaps(pid: int) -> int:
     """Count the heaps of other threads: memory in use that is followed by the rest of what is reserved for it."""
     lines = re.findall(r"^(\w+)-(\w+) (rw-p|---p) \w+ 00:00 0 *$", Path(f"/proc/{pid}/maps").read_text(), re.MULTILINE)
