@@ -25,14 +25,24 @@ def iterate_lines(text: bytes | bytearray | mmap, start: int, end: int) -> Itera
 
 
 def _split_lines(text: bytes | bytearray | mmap, start: int, end: int) -> Iterator[Iterator[tuple[int, int]]]:
+    for first, stop, is_long in _iterate_steps(text, start, end):
+        lines = ((first, stop),) if is_long else pairwise(accumulate(map(len, _LINE.findall(text, first, stop)), initial=first))
+        yield iter(lines)
+
+
+def split_lines(text: bytes | bytearray | mmap, start: int, end: int) -> Iterator[list[bytes]]:
+    """Copies of the lines that LF ends, some at a time."""
+    return (_LINE.findall(text, first, stop) for first, stop, _ in _iterate_steps(text, start, end))
+
+
+def _iterate_steps(text: bytes | bytearray | mmap, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
+    """Spans of some whole lines, or of a single long one."""
     size = _MIN_SPLIT_BYTES
     while start < end:
         stop = end if start + size >= end else text.rfind(b"\n", start, start + size) + 1
-        if stop:
-            yield pairwise(accumulate(map(len, _LINE.findall(text, start, stop)), initial=start))
-        else:
-            stop = end_long_line(text, start + size, end)
-            yield iter(((start, stop),))
+        is_long = not stop
+        stop = stop or end_long_line(text, start + size, end)
+        yield start, stop, is_long
         start, size = stop, min(2 * size, _MAX_SPLIT_BYTES)
 
 

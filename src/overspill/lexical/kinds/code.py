@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, repeat
 
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
 from overspill.lexical.kinds.lines import find_first, record_long
 from overspill.lexical.outline import Outline
 from overspill.lexical.words import read_lexicon
 from overspill.tables.table import Text
-from overspill.text.lines import FILLERS, is_blank
+from overspill.text import pieces
+from overspill.text.lines import FILLERS, is_blank, split_lines
 from overspill.text.regex import regex
 
 _MAX_BLOCK_BYTES = 900
 _CLOSING = frozenset(b")]}")
-_LINE = regex(rb"([ \t]*+)[^\n]*+\n?")
 _BLANK = frozenset(b"\r\n\f\v" + FILLERS)
 _YAML = regex(r"\s*+(?:- )?[\w./\"'-]++:(?:\s|$)|\s*+- \S|\s*+#|---$")
 _MIN_YAML_SHARE = 0.7
@@ -110,12 +110,16 @@ def _read_lines(text: Text, start: int, end: int) -> Iterator[tuple[int, int, in
 
     A line that starts with a closing bracket counts as indented, so `) -> int:` and the body stay with their `def`.
     """
-    for line in _LINE.finditer(text, start, end):
-        first, bare, last = line.start(), line.end(1), line.end()
-        if bare == last or (text[bare] in _BLANK and is_blank(text[bare:last])):
-            continue
-        indent = bare - first if text.find(b"\t", first, bare) < 0 else len(text[first:bare].expandtabs(4))
-        yield first, last, indent + (text[bare] in _CLOSING)
+    has_tabs = pieces.find(text, b"\t", start, end) >= 0
+    for lines in split_lines(text, start, end):
+        for line, bare in zip(lines, map(bytes.lstrip, lines, repeat(b" \t")), strict=True):
+            first, start = start, start + len(line)
+            if not bare or (bare[0] in _BLANK and is_blank(bare)):
+                continue
+            indent = len(line) - len(bare)
+            if has_tabs and indent:
+                indent = len(line[:indent].expandtabs(4))
+            yield first, start, indent + (bare[0] in _CLOSING)
 
 
 def _cut_file(

@@ -23,7 +23,7 @@ _SIGNED = regex(
     rb"\d{4}[^\n]{0,12}?\d{1,2}:\d{2}[^\n]{0,12}:)\s*+$"
 )
 """The line that begins a message in an archive: `From a@b Mon Jan 5 02:02:00 2009`, or `Ann Lee, 2010-01-05 02:02:`."""
-_MAY_SIGN = b":0123456789"
+_MAY_SIGN = ":0123456789"
 """What such a line ends with."""
 _HEADER = regex(rb"(?i)(?:From|Date|Sent|To|Cc|Subject|Message-ID|In-Reply-To|References|Reply-To): \S")
 _THREAD = regex(
@@ -44,12 +44,15 @@ _MIN_HEADERS = 3
 
 
 def are_messages(sample: Sample) -> bool:
-    lines = [line.encode("utf-8", "replace") for line in sample.lines]
     messages, headers = 0, 0
-    for line in lines:
-        headers = headers + 1 if _HEADER.match(line) else 0
-        messages += headers == _MIN_HEADERS or (line.rstrip()[-1:] in _MAY_SIGN and _SIGNED.match(line) is not None)
-    return _MIN_MESSAGES <= messages <= _MAX_MESSAGES_SHARE * len(lines)
+    for line in sample.lines:
+        headers = headers + 1 if ": " in line and _HEADER.match(_encode(line)) else 0
+        messages += headers == _MIN_HEADERS or (line.rstrip()[-1:] in _MAY_SIGN and _SIGNED.match(_encode(line)) is not None)
+    return _MIN_MESSAGES <= messages <= _MAX_MESSAGES_SHARE * len(sample.lines)
+
+
+def _encode(line: str) -> bytes:
+    return line.encode("utf-8", "replace")
 
 
 def _cut_messages(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:

@@ -93,8 +93,9 @@ class Sample:
 
     @cached_property
     def is_wordy(self) -> bool:
-        tokens = [token for line in self.lines for token in line.split()]
-        return sum(map(bool, map(_WORD.match, tokens))) / max(1, len(tokens)) >= _MIN_PROSE_WORD_SHARE
+        tokens = Counter(" ".join(self.lines).split())
+        words = sum(times for token, times in tokens.items() if _WORD.match(token))
+        return words / max(1, tokens.total()) >= _MIN_PROSE_WORD_SHARE
 
     @cached_property
     def wrapped_share(self) -> float:
