@@ -65,6 +65,11 @@ class Outline:
             self.ends.append(end)
             self.under.append(under if under != NO_LABEL else self.base)
 
+    def add_records(self, starts: array[int], ends: array[int], under: int = -1) -> None:
+        self.starts.extend(starts)
+        self.ends.extend(ends)
+        self.under.extend(array("q", [under if under != NO_LABEL else self.base]) * len(starts))
+
     def label(self, start: int, end: int, parent: int = -1) -> int:
         """Add labels in the order of their starts. `parent` is the label above this one."""
         self.label_starts.append(start)
@@ -75,9 +80,7 @@ class Outline:
     def add_table(self, found: FoundTable, under: int = -1) -> None:
         """Adds its rows as records below its header, or below the header of the table it continues."""
         header, first = self.label(*found.header, under) if found.header else under, len(self)
-        self.starts.extend(found.starts)
-        self.ends.extend(found.ends)
-        self.under.extend(array("q", [header if header != NO_LABEL else self.base]) * len(found))
+        self.add_records(found.starts, found.ends, header)
         label = header if found.header or header == RESUMED else NO_LABEL
         self.tables.append(Table(first, len(self), label, found.format, tuple(found.omissions)))
 

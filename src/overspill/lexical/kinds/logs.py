@@ -60,7 +60,10 @@ def _cut_events(text: Text, start: int, end: int, outline: Outline, cut_embedded
                 closed = line_end
                 continue
             line_start = line_end if is_blank(line) else line_start
-        record_long(text, (opened, closed), _MAX_RECORD_BYTES, outline)
+        if closed - opened > _MAX_RECORD_BYTES:
+            record_long(text, (opened, closed), _MAX_RECORD_BYTES, outline)
+        else:
+            outline.record(opened, closed)
         opened, closed = line_start, line_end
     record_long(text, (opened, closed), _MAX_RECORD_BYTES, outline)
 

@@ -39,8 +39,6 @@ CONTENT = regex(rb"[^\s,{}\[\]" + _FILL + rb"]")
 
 def record_plain_members(text: Text, start: int, end: int, label: int, outline: Outline) -> None:
     """Records members that are not containers: strings, numbers, text between tags."""
-    if not CONTENT.search(text, start, end):
-        return
     run, is_long = start, end - start > _PIECE_BYTES
     for member in (_LONG_MEMBER if is_long else _MEMBER).finditer(text, start, end):
         position = member.end() - is_long
@@ -72,16 +70,21 @@ def cut_tree(text: Text, tree: Tree, start: int, end: int, outline: Outline, emb
         children, is_array = tree.children.get(node, []), node in tree.arrays
         while True:
             child = children[number] if number < len(children) else -1
-            before = len(outline)
             end_of_plain = tree.starts[child] if child >= 0 else tree.ends[node] if node >= 0 else end
-            record_plain_members(text, position, end_of_plain, label, outline)
-            if is_array and len(outline) > before:
-                outline.uncounted.add(label)
+            if CONTENT.search(text, position, end_of_plain):
+                record_plain_members(text, position, end_of_plain, label, outline)
+                if is_array:
+                    outline.uncounted.add(label)
             if number == 0:
                 firsts[node] = len(outline)
             if child < 0:
                 _note_table(text, tree, node, firsts[node], outline)
                 break
+            if count := tree.runs.get(child):
+                last = child + count
+                outline.add_records(tree.starts[child:last], tree.ends[child:last], label)
+                position, number = tree.ends[last - 1], number + count
+                continue
             first, inside, position, number = tree.starts[child], tree.insides[child], tree.ends[child], number + 1
             if child in tree.texts:
                 outer, outline.base = outline.base, outline.label(first, inside, label)

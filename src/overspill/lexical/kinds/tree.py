@@ -59,6 +59,8 @@ class Tree:
         self.children: dict[int, list[int]] = {}
         self.arrays: set[int] = set()
         self.texts: set[int] = set()
+        self.runs: dict[int, int] = {}
+        """How many consecutive rows without containers begin with this one, which are not larger than `MAX_ROW_BYTES`."""
         self._lists_of_texts: dict[int, bool] = {}
         self._databases: dict[int, bool] = {}
         self.shapes: dict[int, Shape | None] = {}
@@ -97,15 +99,16 @@ class Tree:
         """Whether the first container is still open, and so long that only the ends of whole rows in it matter."""
         return self.ends[0] < 0 and position - self.starts[0] > MAX_WHOLE_BYTES and self.depth + _MAX_ROW_DEPTH < _MAX_DEPTH
 
-    def add_rows(self, rows: list[tuple[int, int]], parent: int) -> None:
-        """Adds elements of an array that are closed."""
-        if rows:
-            firsts, lasts = zip(*rows, strict=True)
-            self.children.setdefault(parent, []).extend(range(len(self.starts), len(self.starts) + len(rows)))
+    def add_rows(self, firsts: array[int], lasts: array[int], parent: int) -> None:
+        """Adds closed elements of an array with nothing but commas between them."""
+        if firsts:
+            node, count = len(self.starts), len(firsts)
+            self.runs[node] = count
+            self.children.setdefault(parent, []).extend(range(node, node + count))
             self.starts.extend(firsts)
-            self.insides.extend(first + 1 for first in firsts)
+            self.insides.extend(array("q", (first + 1 for first in firsts)))
             self.ends.extend(lasts)
-            self.parents.extend([parent] * len(rows))
+            self.parents.extend(array("q", [parent]) * count)
 
     def shift(self, distance: int) -> Tree:
         self.starts, self.insides, self.ends = (
@@ -163,11 +166,14 @@ def json_tree(text: Text, start: int, end: int) -> Tree:
 
 def _read_rows(text: Text, start: int, stop: int, tree: Tree, node: int) -> int:
     """Adds elements of an array up to one that is not plain, which begins at the returned position."""
-    rows: list[tuple[int, int]] = []
-    while (row := _PLAIN_ROW.match(text, start, stop)) and row.end() - row.start(1) <= MAX_ROW_BYTES:
-        rows.append(row.span(1))
-        start = row.end()
-    tree.add_rows(rows, node)
+    firsts, lasts = array("q"), array("q")
+    while row := _PLAIN_ROW.match(text, start, stop):
+        first, last = row.span(1)
+        if last - first > MAX_ROW_BYTES:
+            break
+        firsts.append(first)
+        lasts.append(start := last)
+    tree.add_rows(firsts, lasts, node)
     return start
 
 
