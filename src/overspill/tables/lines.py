@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 
 from msgspec import Struct, field
@@ -24,11 +25,12 @@ _MAX_TITLES = 2
 _MAX_TITLE_CHARS = 120
 _APART = regex(r"\S(?: {2,}|\t+)(?=\S)")
 _NUMBERED = regex(r"(?<!\S)[-+]?\d")
-_FOOTER = regex(rb"\s*+\(?\d[\d,]{0,20} rows?\b[^\n]{0,60}\s*+$")
+FOOTER = regex(rb"\s*+\(?\d[\d,]{0,20} rows?\b[^\n]{0,60}\s*+$")
 _DOTS = regex(rb"\.\.+(?: ++\.\.+)++$")
 """What pandas prints in place of hidden rows."""
 _ALL_ROWS = regex(rb"\s*+\[(\d{1,12}) rows x \d{1,9} columns\]")
 _HEAD_BYTES = 64
+_MAX_REMEMBERED_BYTES = 8_000
 _MIN_PATTERNED_SHARE = 0.8
 _LIMITS = regex(r"total \d|\S.{0,1000}:$")
 """What `ls` prints above its rows."""
@@ -118,8 +120,20 @@ class _Block(Struct):
         return [self.read(number) for number in sorted(numbers)]
 
 
-def find_tables(text: Text, start: int, end: int) -> Iterator[FoundTable]:
+def find_tables(text: Text, start: int, end: int) -> Iterable[FoundTable]:
     """The tables in the order of the text. Skips the lines between them."""
+    if isinstance(text, bytes) and start == 0 and end == len(text) <= _MAX_REMEMBERED_BYTES:
+        return _remember_tables(text)
+    return _find_tables(text, start, end)
+
+
+@lru_cache(maxsize=2)
+def _remember_tables(text: bytes) -> tuple[FoundTable, ...]:
+    """Remembers the tables of the last short texts: what recognises one then reads it."""
+    return tuple(_find_tables(text, 0, len(text)))
+
+
+def _find_tables(text: Text, start: int, end: int) -> Iterator[FoundTable]:
     block, heading, reached = _Block(text), "", start
     above = ""
     for line_start, line_end in iterate_lines(text, start, end):
@@ -153,7 +167,7 @@ def is_sure(text: Text, table: FoundTable) -> bool:
 
 
 def _read_title(line: str) -> str:
-    return "" if _FOOTER.match(line.encode()) else line.strip("#=*-: \t\r\n")[:_MAX_TITLE_CHARS]
+    return "" if FOOTER.match(line.encode()) else line.strip("#=*-: \t\r\n")[:_MAX_TITLE_CHARS]
 
 
 def _read_block(block: _Block, title: str) -> Iterator[FoundTable]:
@@ -191,7 +205,7 @@ def _make(block: _Block, rows: RowFormat, first: int, header: int, begin: int, t
     if above and (heading := block.read(first)) and (heading.endswith(":") if header == begin else above == 1):
         title = _read_title(heading)
     found = FoundTable(rows, named, title)
-    while end > begin and _FOOTER.match(block.text, block.starts[end - 1], block.ends[end - 1]):
+    while end > begin and FOOTER.match(block.text, block.starts[end - 1], block.ends[end - 1]):
         end -= 1
     has_dots = False
     for start, stop in zip(block.starts[begin:end], block.ends[begin:end], strict=True):

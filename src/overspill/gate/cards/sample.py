@@ -24,7 +24,7 @@ _SCANNED_BYTES = 1 << 20
 _BEFORE_END_BYTES, _AFTER_END_BYTES = 32 << 10, 8 << 10
 _MAX_NUMBERED_LINE_BYTES = 5_000
 """If lines are longer on average, line numbers no longer help to find anything."""
-_EXCERPT_BYTES, _MIN_EXCERPT_LINES = (3_000, 1_000, 1_000), 8
+_EXCERPT_BYTES, _MIN_EXCERPT_LINES = (4_000, 2_000, 1_000), 8
 """How much of the beginning, middle and end to read to recognise the kind of text and its header."""
 _GAP = b"\n"
 _SEED = 0

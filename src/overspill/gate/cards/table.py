@@ -18,6 +18,7 @@ from overspill.lexical.reading import find_filler, strip_colours
 from overspill.tables.bars import Barred
 from overspill.tables.delimited import Delimited, has_lone_returns
 from overspill.tables.json_rows import write_cell
+from overspill.tables.lines import FOOTER
 from overspill.tables.markup import read_page
 from overspill.tables.rows import find_line_tables
 from overspill.tables.table import FoundTable, Omission, Tally, describe_rows
@@ -47,6 +48,7 @@ MIN_TABLE_SHARE = 0.5
 """The share of the output that tables must make up for a card of tables."""
 _FIRST_LINES = 16
 """Among how many of the first lines to look for the first row, if all lines seem to be rows."""
+_HEAD_BYTES = 3_000
 _MAX_PAGE_BYTES, _MAX_PAGE_ROW_BYTES = 12 << 10, 1_000
 """How much to read of a page that may be tables, and the longest average row in that case."""
 _NO_ROW = compile_pattern(rb"\n[ \t\r+=|:-]*\n")
@@ -110,6 +112,8 @@ def _read_even_lines(windows: Sequence[bytes], layout: Layout, text: bytes) -> l
     has_quotes = any(b'"' in window for window in windows)
     if len(lines) < 2 * _FIRST_LINES or has_others or (has_quotes and any(line.count(b'"') % 2 for line in lines)):
         return []
+    if layout != "rows":  # as much as shows its kind, where the same tables were found
+        text = text[: text.rfind(b"\n", 0, _HEAD_BYTES) + 1]
     text = text.removesuffix(b"\n") + b"\n"
     table, *others = [*find_line_tables(text, layout), None]
     if table is None or others != [None] or not len(table) or isinstance(table.format, Barred):
@@ -119,7 +123,7 @@ def _read_even_lines(windows: Sequence[bytes], layout: Layout, text: bytes) -> l
     is_delimited = isinstance(table.format, Delimited)
     header = text[slice(*table.header)].strip().split(b"\n" if is_delimited else None) if table.header else []
     is_repeated = header and sum(window.count(header[-1 if is_delimited else 0]) for window in windows) > 1
-    if is_repeated or first >= _FIRST_LINES or text.count(b"\n") - first - below != len(table):
+    if is_repeated or first >= _FIRST_LINES or text.count(b"\n") - first - below != len(table) or FOOTER.match(lines[-1]):
         return []
     read = _read_table(table, text, len(rows), lambda number: decode(rows[number]).rstrip("\r"))
     return [] if read.tally and (read.tally.uneven or read.tally.unread) and not is_delimited else [read]
