@@ -35,7 +35,7 @@ _MAX_PARSED_BYTES = 4 << 20
 """JSON up to this size is read whole: parsing it takes no longer than the engine takes for a sample."""
 _STRING_OR_BRACKET = regex(rb"(?s)\"(?:[^\"\\]++|\\.)*+\"?|'(?:[^'\\]++|\\.)*+'?|[\[\]{}]")
 _SHOWN_AROUND_LINES = 8
-_MAX_JSON_CELLS = 6_000
+_MAX_JSON_CELLS = 2_400
 """Up to this many cells, all are read, which is faster than for other tables."""
 _MAX_CHARS_PER_TOKEN = 16
 """Longer text almost certainly has too many tokens, and is not counted."""
