@@ -42,11 +42,6 @@ def test_a_verdict(settings: Settings, measured: Size, room: Room | None, verdic
     assert decide(measured, settings, room) == verdict
 
 
-def test_a_tool_that_is_switched_off_passes_whatever_it_returns():
-    settings = Settings(truncation={"overrides": {"dump": {"off": True}}})
-    assert decide(size(10**9, tokens=10**8), settings.for_tool("dump"), Room(now=1, alone=1)) == Pass()
-
-
 def test_an_overrides_limit_applies_in_every_preset():
     settings = Settings(truncation={"overrides": {"execute_command": {"inline_limit": 5000}}})
     assert decide(size(5001), settings.for_tool("execute_command")) == Keep("char_limit")

@@ -199,17 +199,6 @@ def test_an_artifact_that_may_not_be_cut_is_only_a_reference(truncation: dict[st
     assert replies.draft_artifact(kept, source, settings) == [ReplyDraft((f"{REFERENCE} (9 KB){HINTS}",))]
 
 
-def test_the_ready_text():
-    kept, source = given("word " * 20_000, reason="token_threshold")
-    (only,) = replies.FORMS["ready"](kept, source, Settings(preset="slow"))
-    assert only.text == (
-        f"Tool Output ID: {ID}\nTool: search\nSize: ~{kept.size.tokens} tokens\n\n"
-        f'Use get_tool_output("{ID}", mode) to retrieve this output:\n'
-        '- "extract": Extract specific information you need\n'
-        '- "slice": Get bytes around an anchor string'
-    )
-
-
 def test_an_output_not_stored_whole_is_shown_as_far_as_the_limits_allow():
     kept, source = given(lines(1000))
     rich, poor = replies.draft_incomplete(kept, 99_999, "the disk is full.", source, Settings())

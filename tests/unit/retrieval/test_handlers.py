@@ -87,15 +87,6 @@ async def test_what_cannot_be_found_is_an_answer(name: str, args: dict[str, Any]
         assert session.counters.failed_retrievals == 1
 
 
-async def test_an_unknown_handle_is_a_successful_answer_of_tool_output():
-    async with opened() as session:
-        reply = await session.invoke("tool_output", {"handle": NEVER, "extract": "x"})
-    assert not reply.is_error
-    assert reply.text.startswith(
-        f"ABSTRACT FROM TOOL OUTPUT unknown WITH HANDLE {NEVER}, STRATEGY:auto:\n\nNothing was searched: "
-    )
-
-
 TRICKS = [
     "..", "../..", "/etc/passwd", "session-x/../../etc/passwd", "%2e%2e%2fetc", "a\0b", "session-\n/x", "", " ", "C:\\x", "~",
     "art_0000000000000_0000000000000000000", "art_9999999999999999_0", "\ud800",
