@@ -118,6 +118,7 @@ def test_types_are_checked_of_what_has_changed_and_of_what_imports_it(checkout: 
 
 @pytest.mark.slow
 def test_a_new_clone_sets_itself_up_without_uv(tmp_path: Path):
+    """To be used; CI sets itself up for tests in the same way."""
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True, timeout=120)  # noqa: S607
     passed = {name: value for name, value in os.environ.items() if name.startswith((*CONFIGURED, "XDG_CACHE_HOME"))}
@@ -131,6 +132,4 @@ def test_a_new_clone_sets_itself_up_without_uv(tmp_path: Path):
         pytest.skip(f"packages cannot be had: {reached.stderr.strip().splitlines()[-1]}")
     first = run("scripts/overspill", "--version")
     assert (first.returncode, first.stdout.startswith("overspill 0.")) == (0, True), first.stderr
-    second = run("scripts/test", "tests/unit/test_handles.py")
-    assert second.returncode == 0, second.stdout + second.stderr
     assert not (clone / ".venv" / "unfinished").exists()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import cycle, pairwise
 
 import pytest
 
@@ -126,8 +126,7 @@ def count_words(text: str) -> int:
 
 @pytest.mark.slow
 @pytest.mark.no_cover
-@pytest.mark.parametrize("count", [None, count_words], ids=["characters", "words"])
-@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.parametrize(("name", "count"), list(zip(DOCUMENTS, cycle([count_words, None]))), ids=DOCUMENTS)
 def test_a_larger_budget_shows_all_that_a_smaller_one_does(name: str, count: Callable[[str], int] | None):
     index = build(DOCUMENTS[name].encode())
     for question in QUESTIONS:

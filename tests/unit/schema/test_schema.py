@@ -167,11 +167,7 @@ def deep(depth: int) -> dict[str, Any]:
 @pytest.mark.slow
 def test_a_check_that_has_no_end_is_ended() -> None:
     doubling = {str(n): {"allOf": [{"$ref": f"#/$defs/{n + 1}"}] * 2} for n in range(60)}
-    for schema in (
-        {"properties": {"a": {"uniqueItems": True}}},
-        {"$ref": "#/$defs/0", "$defs": {**doubling, "60": {}}},
-        {"properties": {"a": {"contains": {"anyOf": [{"const": n} for n in range(1000)]}}}},
-    ):
+    for schema in ({"properties": {"a": {"uniqueItems": True}}}, {"$ref": "#/$defs/0", "$defs": {**doubling, "60": {}}}):
         with pytest.raises(Unchecked, match="it is too large or takes too long"):
             find_misfit(schema, {"a": [{"n": n} for n in range(100_000)]})
 

@@ -152,6 +152,7 @@ known_keys = st.sampled_from(
 
 
 @pytest.mark.slow
+@pytest.mark.no_cover
 @given(st.dictionaries(known_keys | st.text(), json_values | st.dictionaries(known_keys, json_values)))
 def test_any_input_makes_settings_or_a_settings_error(values: dict[str, Any]) -> None:
     with suppress(SettingsError):

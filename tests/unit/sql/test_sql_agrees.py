@@ -301,6 +301,7 @@ def test_sql_agrees_with_python(kind: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.no_cover
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("kind", WRITERS)
 def test_sql_agrees_with_python_on_every_kind_of_table(kind: str, data: str) -> None:

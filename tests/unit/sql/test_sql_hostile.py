@@ -201,6 +201,7 @@ def test_a_first_question_that_does_not_end_leaves_the_tables_loaded(number: int
 
 
 @pytest.mark.slow
+@pytest.mark.no_cover
 @pytest.mark.usefixtures("forked_workers")
 @pytest.mark.parametrize("number", range(len(READERS)))
 def test_no_statement_reads_a_file_or_the_network(
@@ -211,6 +212,7 @@ def test_no_statement_reads_a_file_or_the_network(
 
 
 @pytest.mark.slow
+@pytest.mark.no_cover
 @pytest.mark.usefixtures("forked_workers")
 @pytest.mark.parametrize("first", range(0, len(WRITERS), 6))
 def test_no_statement_writes(first: int, library: SqlLibrary, source: dict[str, Source], tmp_path: Path) -> None:
@@ -221,6 +223,7 @@ def test_no_statement_writes(first: int, library: SqlLibrary, source: dict[str, 
 
 
 @pytest.mark.slow
+@pytest.mark.no_cover
 @pytest.mark.usefixtures("forked_workers")
 @pytest.mark.parametrize("statement", MISSING)
 def test_nothing_of_the_process_has_a_name(statement: str, library: SqlLibrary, source: dict[str, Source]) -> None:
