@@ -13,7 +13,7 @@ import anyio
 
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.connection import ClientIdentity, ServerConnection, connect_alone
-from overspill.mcp.client.peer import Peer
+from overspill.mcp.client.peer import Peer, ServerAccess
 from overspill.mcp.client.server import Server, open_servers
 
 SERVERS = Path(__file__).parent / "servers"
@@ -41,7 +41,7 @@ async def connected(
     config: ServerConfig, peer: Any = None, *, client: ClientIdentity | None = None
 ) -> AsyncIterator[ServerConnection]:
     with anyio.fail_after(60):
-        async with connect_alone(config, dict(os.environ), client or ClientIdentity(), peer or Peer()) as link:
+        async with connect_alone(ServerAccess(config, dict(os.environ), client or ClientIdentity(), peer or Peer())) as link:
             yield link
 
 

@@ -16,6 +16,7 @@ from waiting import until
 from overspill.errors import ServerError
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.connection import ClientIdentity
+from overspill.mcp.client.peer import ServerAccess
 from overspill.mcp.client.server import Server, open_servers
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -346,7 +347,7 @@ async def test_a_server_that_was_closed_says_so():
 
 
 async def test_a_server_that_nobody_runs_is_not_waited_for_longer_than_asked():
-    server = Server(script("raw"), dict(os.environ))
+    server = Server(ServerAccess(script("raw"), dict(os.environ)))
     with anyio.fail_after(10), pytest.raises(ServerError) as caught:
         await server.wait_until_connected(0)
     assert str(caught.value) == (

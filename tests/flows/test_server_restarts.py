@@ -12,7 +12,7 @@ from waiting import until
 from overspill.errors import ServerError
 from overspill.mcp.client import server as server_module
 from overspill.mcp.client.connection import ClientIdentity, ServerConnection
-from overspill.mcp.client.peer import Peer
+from overspill.mcp.client.peer import Peer, ServerAccess
 from overspill.mcp.client.server import Server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -74,7 +74,7 @@ async def test_whatever_fails_over_what_a_server_said_ends_its_own_connection_al
             raise OverflowError(f"{params}")
 
     logged: list[str] = []
-    server = Server(script("raw"), dict(os.environ), peer=Clumsy(), log=logged.append)
+    server = Server(ServerAccess(script("raw"), dict(os.environ), peer=Clumsy(), log=logged.append))
     with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             group.start_soon(server.run)
@@ -113,7 +113,7 @@ async def test_a_server_that_reads_no_more_is_started_again():
 async def test_a_server_that_ends_at_once_is_tried_with_growing_pauses_and_nobody_hangs_or_hears_the_same_again():
     logged: list[str] = []
     failed: list[float] = []
-    server = Server(script("raw", "exit"), dict(os.environ), log=logged.append)
+    server = Server(ServerAccess(script("raw", "exit"), dict(os.environ), log=logged.append))
     words = "The server raw ended with exit code 4. Its last line on standard error: Cannot open the database."
     with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
@@ -131,7 +131,7 @@ async def test_a_server_that_ends_at_once_is_tried_with_growing_pauses_and_nobod
 
 
 async def test_when_the_next_start_is_far_calls_fail_at_once_and_say_when():
-    server = Server(script("raw", "exit"), dict(os.environ))
+    server = Server(ServerAccess(script("raw", "exit"), dict(os.environ)))
     with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             group.start_soon(server.run)
@@ -186,7 +186,7 @@ async def test_each_start_is_told_before_anybody_else_can_ask():
     async def on_up(link: ServerConnection) -> None:
         told.append(said(await link.request("tools/call", {"name": "echo"}))["name"])
 
-    server = Server(script("raw"), dict(os.environ), on_up=on_up)
+    server = Server(ServerAccess(script("raw"), dict(os.environ)), on_up=on_up)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             group.start_soon(server.run)
@@ -203,7 +203,7 @@ async def test_a_refusal_at_the_start_is_a_failed_start():
     async def on_up(link: ServerConnection) -> None:
         raise MCPError(-32601, "No levels")
 
-    server = Server(script("raw"), dict(os.environ), on_up=on_up)
+    server = Server(ServerAccess(script("raw"), dict(os.environ)), on_up=on_up)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             group.start_soon(server.run)

@@ -11,7 +11,8 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.connection import ClientIdentity, ServerConnection
+from overspill.mcp.client.connection import ServerConnection
+from overspill.mcp.client.peer import ServerAccess
 from overspill.mcp.client.process import ServerProcess
 from overspill.mcp.client.running import RunningServer
 from overspill.mcp.client.streams import MAX_BYTES, MAX_REQUESTS
@@ -51,7 +52,7 @@ class Asking:
         to_server, self.from_us = anyio.create_memory_object_stream[Any](1_000_000)
         config = ServerConfig("asking", command="none")
         self.running = RunningServer("asking", process, (from_server, to_server), lambda _: None)
-        self.connection = ServerConnection(self.running, config, ClientIdentity(), self.client)
+        self.connection = ServerConnection(self.running, ServerAccess(config, {}, peer=self.client))
 
     def ask(self, *questions: SessionMessage) -> None:
         self.to_us.send_nowait(list(questions))

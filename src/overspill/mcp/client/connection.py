@@ -22,18 +22,14 @@ from mcp.shared.inbound import (
 )
 
 from overspill.errors import Ended, LoginNeeded, ServerError, Unheard
-from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.handshake import ClientIdentity, Handshake, Raw, add_identity, as_mapping, discover, shake_hands
 from overspill.mcp.client.http import open_transport
-from overspill.mcp.client.login.keeper import Log
-from overspill.mcp.client.peer import Peer
+from overspill.mcp.client.peer import ServerAccess
 from overspill.mcp.client.process import start_process
 from overspill.mcp.client.running import Progress, RunningServer
 from overspill.text.humanize import quote_line
 
-Connect: TypeAlias = Callable[
-    [ServerConfig, Mapping[str, str], ClientIdentity, Peer, Log], AbstractAsyncContextManager["ServerConnection"]
-]
+Connect: TypeAlias = Callable[[ServerAccess], AbstractAsyncContextManager["ServerConnection"]]
 """Opens a connection, with the handshake."""
 
 _END_SECONDS = 1.0
@@ -49,15 +45,15 @@ _IDENTITY_KEYS = (
 class ServerConnection:
     """Open while `use` is entered. `ended` is set once the server is gone."""
 
-    def __init__(self, running: RunningServer, config: ServerConfig, client: ClientIdentity, peer: Peer) -> None:
-        self.config = config
+    def __init__(self, running: RunningServer, access: ServerAccess) -> None:
+        self.config = access.config
         self.handshake = Handshake("", {}, {}, None)
         self.ended, self.transport = running.ended, running.transport
         self.param_headers: dict[str, Mapping[tuple[str, ...], str]] = {}
         """By tool, if it wants arguments repeated in HTTP headers: the path of each argument and the name of its header."""
-        self._client = client
+        self._client = access.client
         self._running = running
-        self._user = running.join(peer)
+        self._user = running.join(access.peer)
         self.notifications = self._user.notifications
         self._listening = 0
         self._scopes: set[anyio.CancelScope] = set()
@@ -251,10 +247,9 @@ async def list_pages(ask: Callable[[str, Raw], Awaitable[Raw]], method: str, key
 
 
 @asynccontextmanager
-async def open_server(
-    config: ServerConfig, environ: Mapping[str, str], log: Log = lambda _: None
-) -> AsyncGenerator[RunningServer]:
-    """Start or dial the server. Raises ServerError if that fails. A server process gets `environ`."""
+async def open_server(access: ServerAccess) -> AsyncGenerator[RunningServer]:
+    """Start or dial the server. Raises ServerError if that fails."""
+    config, environ, log = access.config, access.environ, access.log
     opened = start_process(config, {**environ, **config.env}) if config.command else open_transport(config, environ, log)
     async with opened as (transport, streams), anyio.create_task_group() as group:
         running = RunningServer(config.name, transport, streams, log)
@@ -264,10 +259,8 @@ async def open_server(
 
 
 @asynccontextmanager
-async def use(
-    running: RunningServer, config: ServerConfig, client: ClientIdentity, peer: Peer
-) -> AsyncGenerator[ServerConnection]:
-    connection = ServerConnection(running, config, client, peer)
+async def use(running: RunningServer, access: ServerAccess) -> AsyncGenerator[ServerConnection]:
+    connection = ServerConnection(running, access)
     async with anyio.create_task_group() as group:
         group.start_soon(connection.notifications.relay, connection.deliver)
         try:
@@ -278,9 +271,7 @@ async def use(
 
 
 @asynccontextmanager
-async def connect_alone(
-    config: ServerConfig, environ: Mapping[str, str], client: ClientIdentity, peer: Peer, log: Log = lambda _: None
-) -> AsyncGenerator[ServerConnection]:
-    async with open_server(config, environ, log) as running, use(running, config, client, peer) as connection:
+async def connect_alone(access: ServerAccess) -> AsyncGenerator[ServerConnection]:
+    async with open_server(access) as running, use(running, access) as connection:
         await connection.shake_hands()
         yield connection

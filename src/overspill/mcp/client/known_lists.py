@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -23,9 +23,9 @@ from msgspec.structs import replace
 
 from overspill.errors import ServerError
 from overspill.mcp.client import own_files
-from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.connection import ServerConnection, list_pages
-from overspill.mcp.client.handshake import ClientIdentity, Dated, Handshake, Raw, merge_freshness, read_ttl
+from overspill.mcp.client.handshake import Dated, Handshake, Raw, merge_freshness, read_ttl
+from overspill.mcp.client.peer import ServerAccess
 from overspill.text import lenient_json
 from overspill.text.humanize import one_line
 
@@ -68,16 +68,9 @@ class Known(Struct, frozen=True):
 class KnownLists:
     """What one server listed last. Kept in memory only if there is no `folder`."""
 
-    def __init__(
-        self,
-        folder: str,
-        config: ServerConfig,
-        environ: Mapping[str, str],
-        client: ClientIdentity,
-        log: Callable[[str], None],
-    ) -> None:
-        self._folder = Path(folder) if folder and config.command else None
-        self._config, self._environ, self._client, self._log = config, environ, client, log
+    def __init__(self, folder: str, access: ServerAccess) -> None:
+        self._folder = Path(folder) if folder and access.config.command else None
+        self._access = access
         self._known: Known | None = None
         self._file: Path | None = None
         self._is_read = self._is_written = False
@@ -139,7 +132,7 @@ class KnownLists:
             pages: list[Raw] = []
             with anyio.move_on_after(_LIST_SECONDS), suppress(MCPError, ServerError):
                 if LISTS[key].split("/")[0] in connection.handshake.capabilities:
-                    pages = await list_pages(connection.request, LISTS[key], key, self._config.name)
+                    pages = await list_pages(connection.request, LISTS[key], key, self._access.config.name)
                 if await self.note(key, pages):
                     changed.append(key)
         return changed
@@ -148,9 +141,10 @@ class KnownLists:
         """Read the stored lists. Returns None if nothing is stored, or, with a line in the log, if the file may not be ours."""
         assert self._folder is not None
         try:
-            config, client = self._config, _spell([self._client.info, self._client.capabilities, self._client.is_modern])
+            config, client = self._access.config, self._access.client
+            said = _spell([client.info, client.capabilities, client.is_modern])
             started = config.command, config.args, os.path.abspath(config.cwd or "")
-            self._file = own_files.find_file(self._folder, "", {**self._environ, **config.env}, started, client)
+            self._file = own_files.find_file(self._folder, "", {**self._access.environ, **config.env}, started, said)
             data = own_files.read(self._file)
             known = lenient_json.parse(data, Known)
             if known is None or known.format != _FORMAT or not known.lists.keys() <= LISTS.keys():
@@ -160,7 +154,7 @@ class KnownLists:
             return None
         except ValueError as problem:
             what = f"{one_line(str(self._file or self._folder))} {problem}"
-            self._log(f"The lists kept for the server {self._config.name} are not used: {what}.")
+            self._access.log(f"The lists kept for the server {self._access.config.name} are not used: {what}.")
             return None
 
     def _write(self, known: Known) -> None:

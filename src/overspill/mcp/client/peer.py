@@ -1,11 +1,15 @@
-"""Who receives messages that a server sends unprompted."""
+"""How a client reaches a server, and who receives what the server sends unprompted."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import mcp_types
 from mcp.shared.exceptions import MCPError
+from msgspec import Struct, field
 
-from overspill.mcp.client.framing import Raw
+from overspill.mcp.client.config import ServerConfig
+from overspill.mcp.client.handshake import ClientIdentity, Raw
 
 
 class Peer:
@@ -23,3 +27,16 @@ class Peer:
     def needs(self, server: str) -> bool:
         """Whether the server's process must keep running while it has no request to answer."""
         return False
+
+
+class ServerAccess(Struct, frozen=True):
+    """Which server a client connects to, as whom, and who hears what the server sends. A server process gets `environ`."""
+
+    config: ServerConfig
+    environ: Mapping[str, str]
+    client: ClientIdentity = field(default_factory=ClientIdentity)
+    peer: Peer = field(default_factory=Peer)
+    log: Callable[[str], None] = lambda _: None
+
+    def __repr__(self) -> str:
+        return f"ServerAccess({self.config.name!r})"

@@ -8,9 +8,9 @@ import anyio
 from msgspec import Struct
 
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnection, describe_error, list_pages, open_server, use
+from overspill.mcp.client.connection import Raw, ServerConnection, describe_error, list_pages, open_server, use
 from overspill.mcp.client.listings import select_usable
-from overspill.mcp.client.peer import Peer
+from overspill.mcp.client.peer import ServerAccess
 from overspill.text import tokens
 from overspill.text.lenient_json import dumps
 
@@ -38,11 +38,11 @@ class Probe(Struct, frozen=True):
 
 async def probe(config: ServerConfig, environ: Mapping[str, str], within: float, model: str | None = None) -> Probe:
     """Never raises: a failure is the result's `problem`. Tokens are counted for `model`."""
-    began = anyio.current_time()
+    began, access = anyio.current_time(), ServerAccess(config, environ)
     problem, listed, unusable, links, seconds = "", list[Raw](), "", list[ServerConnection](), 0.0
     try:
         with anyio.fail_after(within):
-            async with open_server(config, environ) as up, use(up, config, ClientIdentity(), Peer()) as connection:
+            async with open_server(access) as up, use(up, access) as connection:
                 links.append(connection)
                 await connection.shake_hands()
                 if not connection.handshake.is_modern:  # the stateless protocol has no ping

@@ -30,7 +30,7 @@ from overspill.mcp.client.known_lists import Known, KnownLists
 from overspill.mcp.client.listings import select_usable
 from overspill.mcp.client.login.keeper import Log
 from overspill.mcp.client.login.storage import LoginStore
-from overspill.mcp.client.peer import Peer
+from overspill.mcp.client.peer import ServerAccess
 from overspill.mcp.client.rest import Rest
 from overspill.mcp.client.results import format_progress, require_result, to_output
 from overspill.mcp.client.tasks import Answer, TaskFollower, is_task
@@ -51,27 +51,19 @@ class Server:
 
     def __init__(
         self,
-        config: ServerConfig,
-        environ: Mapping[str, str],
-        client: ClientIdentity | None = None,
-        peer: Peer | None = None,
+        access: ServerAccess,
         *,
-        log: Log = lambda _: None,
         on_up: Callable[[ServerConnection], Awaitable[None]] | None = None,
         lists: str = "",
         connect: Connect = connect_alone,
     ) -> None:
-        self.config = config
-        self.name = config.name
+        self._access = access
+        self.config, self.name, self.log = access.config, access.config.name, access.log
         self.problem, self.needs_login, self.starts = "", False, 0
-        self._environ = environ
-        self._logins = LoginStore(environ, config.login_owner)
-        self._client = client or ClientIdentity()
-        self.lists = KnownLists(lists, config, environ, self._client, log)
-        self._peer = peer or Peer()
-        self.log = log
+        self._logins = LoginStore(access.environ, self.config.login_owner)
+        self.lists = KnownLists(lists, access)
         self._on_up, self._connect = on_up, connect
-        self.rest = Rest(lambda: self._peer.needs(self.name))
+        self.rest = Rest(lambda: access.peer.needs(self.name))
         self._connection: ServerConnection | None = None
         self._changed = anyio.Event()
         self._failed, self._next_start, self._closed = 0, 0.0, False
@@ -100,9 +92,10 @@ class Server:
                     self.problem = describe_error(group, self.name)
                     self.needs_login = group.subgroup(LoginNeeded) is not None
                     died = self._connection is None and group.subgroup(Ended) is not None
-                if died and self._client.is_modern and self.config.command:
+                client = self._access.client
+                if died and client.is_modern and self.config.command:
                     # Servers built with the first SDKs exit on an unknown method, such as the newer handshake.
-                    self._client = replace(self._client, is_modern=False)
+                    self._access = replace(self._access, client=replace(client, is_modern=False))
                     continue
                 if self._connection is not None or self.problem != logged:  # do not log the same failure again
                     self.log(self.problem)
@@ -252,7 +245,7 @@ class Server:
         """Run until idleness stops the server. The event is set when it must start again. Raises if it ends in any other way."""
         self.starts += 1
         with anyio.CancelScope(deadline=anyio.current_time() + _START_SECONDS) as starting:
-            async with self._connect(self.config, self._environ, self._client, self._peer, self.log) as connection:
+            async with self._connect(self._access) as connection:
                 await self.lists.note_handshake(connection.handshake)
                 connection.param_headers = self._param_headers  # outlives a connection
                 if self._on_up is not None:
@@ -289,7 +282,7 @@ async def open_servers(
     log: Log = lambda _: None,
 ) -> AsyncGenerator[dict[str, Server]]:
     """Start all servers together. The first request to each waits until it is up."""
-    servers = {config.name: Server(config, environ, client, log=log) for config in configs}
+    servers = {config.name: Server(ServerAccess(config, environ, client or ClientIdentity(), log=log)) for config in configs}
     async with open_group() as group:
         for server in servers.values():
             group.start_soon(server.run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from contextvars import Context, copy_context
 from functools import partial
@@ -17,7 +17,7 @@ from overspill.mcp.client.connection import ServerConnection, open_server, use
 from overspill.mcp.client.handshake import ClientIdentity, Handshake, as_mapping
 from overspill.mcp.client.login.keeper import Log
 from overspill.mcp.client.own_files import PASSING, without_session
-from overspill.mcp.client.peer import Peer
+from overspill.mcp.client.peer import ServerAccess
 from overspill.mcp.client.process import end_unused
 from overspill.mcp.client.running import RunningServer
 
@@ -31,12 +31,13 @@ _CHANNEL = "claude/channel"
 """An ability to speak unprompted to the one conversation that a server belongs to."""
 
 
-def find_key(owner: object, config: ServerConfig, environ: Mapping[str, str], client: ClientIdentity) -> Key:
+def find_key(owner: object, access: ServerAccess) -> Key:
     """`owner`: what else must be the same, such as the token and the settings."""
-    variables = {name: value for name, value in environ.items() if name not in PASSING}
+    config = access.config
+    variables = {name: value for name, value in access.environ.items() if name not in PASSING}
     variables = without_session(variables) if config.share else variables
     # What a server speaks may depend on the handshake that comes first.
-    return owner, _plain(config), variables, client.is_modern and not config.share
+    return owner, _plain(config), variables, access.client.is_modern and not config.share
 
 
 def _plain(config: ServerConfig) -> ServerConfig:
@@ -67,25 +68,23 @@ class SharedServer:
         """Whether other clients may use it, or may wait until that is clear."""
         return not self.settled.is_set() or bool(self.handshake and self.running and not self.running.ended.is_set())
 
-    async def open(self, config: ServerConfig, environ: Mapping[str, str]) -> None:
+    async def open(self, access: ServerAccess) -> None:
         """Start the server. It belongs to none of its users: the first one may be the first to leave."""
         await self._owner.open()
         self._closed = anyio.Event()
-        self._owner.start(partial(self._run, config, environ, self._closed))
+        self._owner.start(partial(self._run, access, self._closed))
 
     @asynccontextmanager
-    async def connect(
-        self, config: ServerConfig, client: ClientIdentity, peer: Peer, log: Log
-    ) -> AsyncGenerator[ServerConnection | None]:
+    async def connect(self, access: ServerAccess) -> AsyncGenerator[ServerConnection | None]:
         """Connect one user. None if the server, which others use, is too busy to greet it."""
-        self._logs.append(mine := (copy_context(), log))
+        self._logs.append(mine := (copy_context(), access.log))
         try:
             await self._opened.wait()
             if self.running is None:
                 assert self._failure is not None
                 raise self._failure
-            async with use(self.running, config, client, peer) as connection:
-                yield connection if await self._greet(connection, client) else None
+            async with use(self.running, access) as connection:
+                yield connection if await self._greet(connection, access.client) else None
         finally:
             self._logs.remove(mine)
 
@@ -123,10 +122,10 @@ class SharedServer:
             self.settled.set()
         return True
 
-    async def _run(self, config: ServerConfig, environ: Mapping[str, str], closed: anyio.Event) -> None:
+    async def _run(self, access: ServerAccess, closed: anyio.Event) -> None:
         try:
             with self._scope:
-                async with open_server(config, environ, self._log) as self.running:
+                async with open_server(replace(access, log=self._log)) as self.running:
                     self._opened.set()
                     await anyio.sleep_forever()
         except Exception as failure:  # of the server, for its users
@@ -153,43 +152,27 @@ class SharedServers:
         return any(each.may_be_joined and each.handshake and each.key[1] == _plain(config) for each in self._servers)
 
     @asynccontextmanager
-    async def connect(
-        self,
-        owner: object,
-        config: ServerConfig,
-        environ: Mapping[str, str],
-        client: ClientIdentity,
-        peer: Peer,
-        log: Log,
-    ) -> AsyncGenerator[ServerConnection]:
+    async def connect(self, owner: object, access: ServerAccess) -> AsyncGenerator[ServerConnection]:
         """Connect to a server, which others may use if its kind and all that `find_key` names allow it."""
-        key, busy = find_key(owner, config, environ, client), list[SharedServer]()
+        key, busy = find_key(owner, access), list[SharedServer]()
         while True:
             server = await self._find(key, busy)
-            async with self._use(server, config, environ, client, peer, log) as connection:
+            async with self._use(server, access) as connection:
                 if connection is not None:
                     yield connection
                     return
             busy.append(server)
 
     @asynccontextmanager
-    async def _use(
-        self,
-        server: SharedServer,
-        config: ServerConfig,
-        environ: Mapping[str, str],
-        client: ClientIdentity,
-        peer: Peer,
-        log: Log,
-    ) -> AsyncGenerator[ServerConnection | None]:
+    async def _use(self, server: SharedServer, access: ServerAccess) -> AsyncGenerator[ServerConnection | None]:
         server.users += 1
         try:
             if server.users > 1:
                 with anyio.CancelScope(shield=True):
-                    await end_unused([config])
+                    await end_unused([access.config])
             else:
-                await server.open(config, environ)
-            async with server.connect(config, client, peer, log) as connection:
+                await server.open(access)
+            async with server.connect(access) as connection:
                 yield connection
         finally:
             server.users -= 1

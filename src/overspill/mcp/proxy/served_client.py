@@ -18,7 +18,7 @@ from overspill.calls.job import Requester, requester
 from overspill.errors import LoginNeeded, ServerError, Unheard
 from overspill.mcp.client.connection import ClientIdentity, Connect, Raw, ServerConnection, as_mapping
 from overspill.mcp.client.handshake import Handshake
-from overspill.mcp.client.peer import Peer
+from overspill.mcp.client.peer import Peer, ServerAccess
 from overspill.mcp.client.server import Server
 from overspill.mcp.proxy.catalog import Catalog, ask_each
 from overspill.mcp.proxy.client_request import NOT_WAITING, ClientRequest, PausedCalls
@@ -61,7 +61,7 @@ class ServedClient(Peer):
         """The client's handshake. Messages that belong to no request go over the handshake's connection."""
         folder, up = options.lists_folder, self._on_server_up
         self.servers = {
-            name: Server(each, options.environ, client, self, log=log, on_up=up, lists=folder, connect=connect)
+            name: Server(ServerAccess(each, options.environ, client, self, log), on_up=up, lists=folder, connect=connect)
             for name, each in options.servers.items()
         }
         programs = ProgramCalls(session.settings, client.info, log)
