@@ -249,10 +249,10 @@ async def list_pages(ask: Callable[[str, Raw], Awaitable[Raw]], method: str, key
 @asynccontextmanager
 async def open_server(access: ServerAccess) -> AsyncGenerator[RunningServer]:
     """Start or dial the server. Raises ServerError if that fails."""
-    config, environ, log = access.config, access.environ, access.log
-    opened = start_process(config, {**environ, **config.env}) if config.command else open_transport(config, environ, log)
+    config = access.config
+    opened = start_process(config, {**access.environ, **config.env}) if config.command else open_transport(access)
     async with opened as (transport, streams), anyio.create_task_group() as group:
-        running = RunningServer(config.name, transport, streams, log)
+        running = RunningServer(config.name, transport, streams, access.log)
         await group.start(running.run)
         yield running
         group.cancel_scope.cancel()

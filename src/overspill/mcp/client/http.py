@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from typing import Any, Literal, TypeAlias
 from urllib.parse import quote
@@ -17,12 +17,12 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from overspill.errors import LoginNeeded, ServerError, Unheard
-from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.framing import MAX_MESSAGE_BYTES, decode
 from overspill.mcp.client.handshake import as_mapping
 from overspill.mcp.client.listings import clip_levels
 from overspill.mcp.client.login.guarded import find_proxy
-from overspill.mcp.client.login.keeper import Log, TokenKeeper
+from overspill.mcp.client.login.keeper import TokenKeeper
+from overspill.mcp.client.peer import ServerAccess
 from overspill.mcp.client.streams import drop_records
 from overspill.mcp.client.surrogates import RewritingStream, Surrogates
 from overspill.text.humanize import quote_line
@@ -56,7 +56,8 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
     Turns failures into answers, because a single exception would end every call on the connection.
     """
 
-    def __init__(self, config: ServerConfig, environ: Mapping[str, str], log: Log) -> None:
+    def __init__(self, access: ServerAccess) -> None:
+        config = access.config
         self.name = config.name
         self.problem = f"The connection to the server {config.name} was lost."
         self.on_lost: Callable[[], None] = lambda: None
@@ -81,7 +82,7 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
                 "socksio. Install it with `pip install socksio`, or add the server's host to NO_PROXY."
             ) from None
 
-        self._keeper = None if "authorization" in self._headers else TokenKeeper(config, environ, log)
+        self._keeper = None if "authorization" in self._headers else TokenKeeper(config, access.environ, access.log)
 
     def find_failure(self, error: MCPError) -> ServerError | None:
         """Return the failure behind an error that this transport or the SDK made up; None if the server itself sent the error."""
@@ -220,12 +221,10 @@ class _JsonClient(httpx2.AsyncClient):
 
 
 @asynccontextmanager
-async def open_transport(
-    config: ServerConfig, environ: Mapping[str, str], log: Log
-) -> AsyncGenerator[tuple[RedactingTransport, Any]]:
+async def open_transport(access: ServerAccess) -> AsyncGenerator[tuple[RedactingTransport, Any]]:
     """Open streams to a server, without a read timeout: calls have their own limits, and a stream may be silent for long."""
-    transport = RedactingTransport(config, environ, log)
-    name = f"http://server/{quote(config.name, safe='')}"
+    transport = RedactingTransport(access)
+    name = f"http://server/{quote(transport.name, safe='')}"
     async with AsyncExitStack() as stack:
         timeout = httpx2.Timeout(_CONNECT_SECONDS, read=None)
         client = await stack.enter_async_context(_JsonClient(transport=transport, timeout=timeout))
