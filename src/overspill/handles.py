@@ -21,7 +21,6 @@ _UUID_PATTERN = regex(_UUID)
 _NAME_START = "out_"
 _NAME_PATTERN = regex(r"out_([0-9a-hjkmnp-tv-z]{6,12})")
 _NAME_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: easily misread, or part of a word
-_NAME_PAIRS = [first + second for second in _NAME_ALPHABET for first in _NAME_ALPHABET]  # index: second character * 32 + first
 ENDING_CHARS = 7
 """Hexadecimal digits at the end of an id that even the shortest name includes."""
 MIN_NAME_CHARS = 6
@@ -50,10 +49,7 @@ def artifact_id(file: str) -> str:
 
 def name(file: str, chars: int = MIN_NAME_CHARS) -> str:
     """A short name that is also a valid SQL name. More characters distinguish outputs whose names would be equal."""
-    if chars == MIN_NAME_CHARS:  # faster for the usual length: a session that is opened again makes the names of all its outputs
-        bits = int(file[-8:], 16)
-        return f"{_NAME_START}{_NAME_PAIRS[bits & 1023]}{_NAME_PAIRS[bits >> 10 & 1023]}{_NAME_PAIRS[bits >> 20 & 1023]}"
-    bits = UUID(file).int
+    bits = int(file[-16:].replace("-", ""), 16)
     return _NAME_START + "".join(_NAME_ALPHABET[bits >> 5 * at & 31] for at in range(min(chars, MAX_NAME_CHARS)))
 
 
