@@ -36,7 +36,7 @@ async def fall_back(
                 if engine is None:
                     continue
                 try:
-                    found = await ask_engine(document, query, policy, engine, planned)
+                    found = await ask_engine(document, query, policy.max_tokens, engine, planned)
                 except ExtractionFailed as error:
                     reason = f"{reason} {error}"
                 else:
@@ -46,14 +46,14 @@ async def fall_back(
     raise failed
 
 
-async def ask_engine(document: Document, query: str, policy: Policy, engine: Engine, planned: Strategy) -> Extraction:
-    return await run_in_thread(lambda: extract_with_engine(document, query, policy, engine, planned))
+async def ask_engine(document: Document, query: str, max_tokens: int, engine: Engine, planned: Strategy) -> Extraction:
+    return await run_in_thread(lambda: extract_with_engine(document, query, max_tokens, engine, planned))
 
 
-def extract_with_engine(document: Document, query: str, policy: Policy, engine: Engine, planned: Strategy) -> Extraction:
+def extract_with_engine(document: Document, query: str, max_tokens: int, engine: Engine, planned: Strategy) -> Extraction:
     """The engine's answer, with its excerpts read again from the stored bytes. Blocks."""
     try:
-        selection = engine(document, query, policy.max_tokens)
+        selection = engine(document, query, max_tokens)
         places = [(Span(excerpt.start_byte, excerpt.end_byte), 0) for excerpt in selection.excerpts]
         excerpts = read_excerpts(document.reader, places)
     except Exception as error:  # the engine is passed in, and a fault in it must not keep the next fallback from answering

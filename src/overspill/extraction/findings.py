@@ -53,7 +53,7 @@ async def conclude(
     really in the document.
     """
     support: Support = "cited" if located.excerpts else ""
-    document, is_plain = inquiry.document, inquiry.policy.contract == "plain"
+    document, is_plain = inquiry.document, inquiry.is_plain
     if not located.excerpts and is_plain and report.found and report.answer:
         reader, said = document.reader, report.answer
         excerpts = await run_in_thread(
@@ -97,8 +97,7 @@ def _find_doubts(quotes: int, missing: int, *, is_plain: bool) -> list[str]:
 
 
 def _choose_answer(inquiry: Inquiry, report: ModelReport, located: Located) -> str:
-    is_plain = inquiry.policy.contract == "plain"
-    if report.answer and (inquiry.mode != "snippets" or (is_plain and not located.excerpts)):
+    if report.answer and (inquiry.mode != "snippets" or (inquiry.is_plain and not located.excerpts)):
         return report.answer
     if not located.excerpts:
         raise ExtractionFailed("The model quoted no passage that is in the stored output.")

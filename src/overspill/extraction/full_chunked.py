@@ -93,7 +93,7 @@ async def _plan(inquiry: Inquiry) -> tuple[tuple[Span, ...], int]:
 def _show(inquiry: Inquiry, span: Span) -> tuple[str, NumberedLines | None]:
     """The text of a chunk for the model: unchanged, or as lines that can be cited by number. Blocks."""
     data = inquiry.document.reader.read(*span)
-    if not inquiry.has_numbers:
+    if not inquiry.is_plain:
         return decode(data), None
     lines = NumberedLines([split_segments(data, span.start)])
     return lines.text, lines
@@ -135,7 +135,7 @@ async def _reduce(
     """Merge reports with checked quotes only. These stay the citations if the merged report has no quote that is found; in the
     plain contract, only those that still support the merged answer."""
     shown = [NumberedLine(Span(each.start_byte, each.end_byte), each.text) for each in located.excerpts]
-    lines = NumberedLines([shown]) if inquiry.has_numbers else None
+    lines = NumberedLines([shown]) if inquiry.is_plain else None
     parts: list[str] = []
     for index, report in found.items():
         own = {number: each.text for number, each in enumerate(located.excerpts, 1) if each.chunk_index == index}
@@ -154,7 +154,7 @@ async def _reduce(
     merged = await run_in_thread(lambda: locate(inquiry.document.reader, quotes, spans, cited))
     if not merged.excerpts and answer.found:
         kept = located.excerpts
-        if inquiry.policy.contract == "plain" and answer.answer:
+        if inquiry.is_plain and answer.answer:
             supporting = {line.span for line in choose_supporting(shown, answer.answer, inquiry.query)}
             kept = tuple(each for each in kept if Span(each.start_byte, each.end_byte) in supporting)
         merged = Located(kept, located.quotes + merged.quotes, located.missing + merged.missing)

@@ -90,8 +90,8 @@ class Inquiry(Struct, frozen=True):
         return CacheKey(self.document.sha256, self.query, self.mode, self.model.name, version, self.policy.max_tokens)
 
     @property
-    def has_numbers(self) -> bool:
-        """Whether the model is shown lines that it can cite by number."""
+    def is_plain(self) -> bool:
+        """Whether the contract is the plain one, in which the model is shown lines that it can cite by number."""
         return self.policy.contract == "plain"
 
     def measure_room(self, request: Request) -> int:

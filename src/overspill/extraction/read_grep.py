@@ -78,7 +78,6 @@ class FileTools:
         self.has_seen_text = False
         self._has_looked = False
         self._has_insisted = False
-        self._is_plain = inquiry.policy.contract == "plain"
         self._inquiry = inquiry
         self._document = inquiry.document
         self._nonce = nonce
@@ -163,7 +162,7 @@ class FileTools:
         except msgspec.ValidationError as error:
             raise BadRequest(f"Invalid arguments for {tool}: {quote_line(str(error))}.") from None
         file, handle = asked.file, self._document.handle
-        if file != handle and not (self._is_plain and file is None):
+        if file != handle and not (self._inquiry.is_plain and file is None):
             raise BadRequest(f"There is no file {(file or '')[:200]!r} here. The only file is {handle!r}; use that name exactly.")
         return asked
 
@@ -174,14 +173,14 @@ class FileTools:
         else:
             shown = reading.bytes_range(reader, view, asked.byte, None, bound)
         text = shown.text
-        if self._is_plain:
+        if self._inquiry.is_plain:
             rows = _LINE_END.split(text.rstrip("\r\n"))
             text = "\n".join(f"{number}| {row}" for number, row in enumerate(rows, shown.first_line))
         lines = [f"Lines {shown.first_line}-{shown.last_line} of {view.lines}.", self._frame(text)]
         if shown.end_byte < view.bytes:
             inside = shown.next is not None and shown.next.unit == "bytes"
             place = f"byte={shown.end_byte}" if inside else f"offset={shown.last_line + 1}"
-            call = f"Read with {place}" if self._is_plain else f"Read(file={self._document.handle!r}, {place})"
+            call = f"Read with {place}" if self._inquiry.is_plain else f"Read(file={self._document.handle!r}, {place})"
             lines.append(f"There is more: {call}.")
         return "\n".join(lines)
 
@@ -189,7 +188,7 @@ class FileTools:
         if hits := self._find_lines(asked, asked.pattern, bound, ignore_case=asked.ignore_case):
             return hits
         none = f"No line matches{f' from byte {asked.from_} on' if asked.from_ else ''}."
-        if not self._is_plain:
+        if not self._inquiry.is_plain:
             return none
         words = _WORD.findall(asked.pattern)  # search for the words in any order, because models grep for whole phrases
         if 1 < len(words) <= _MAX_PERMUTED_WORDS:
@@ -228,7 +227,7 @@ class FileTools:
 
 async def extract_read_grep(inquiry: Inquiry) -> Extraction:
     document, nonce = inquiry.document, wrapper.new_nonce()
-    is_plain = inquiry.policy.contract == "plain"
+    is_plain = inquiry.is_plain
     request = Request(
         inquiry.prompts.build_explore_prompt(nonce),
         (Message("user", inquiry.prompts.remind(f"Begin. The file is {document.handle}.")),),

@@ -94,7 +94,7 @@ async def _without_model(
     reason = "There is no model and no engine to extract with."
     if engine is not None:
         try:
-            return await ask_engine(document, query, policy, engine, planned)
+            return await ask_engine(document, query, policy.max_tokens, engine, planned)
         except ExtractionFailed as error:
             reason = str(error)
     return await fall_back(document, query, planned, policy, None, reason)

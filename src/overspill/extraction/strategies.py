@@ -158,9 +158,8 @@ async def _ask_engine(inquiry: Inquiry, max_tokens: int) -> Extraction | None:
     """The engine's answer. None if the engine may not answer or failed: the model then answers alone."""
     if inquiry.engine is None or "builtin" not in inquiry.policy.fallback:
         return None
-    policy = replace(inquiry.policy, max_tokens=max_tokens)
     try:
-        return await ask_engine(inquiry.document, inquiry.query, policy, inquiry.engine, name_strategy(inquiry.mode))
+        return await ask_engine(inquiry.document, inquiry.query, max_tokens, inquiry.engine, name_strategy(inquiry.mode))
     except ExtractionFailed:
         return None
 

@@ -140,7 +140,7 @@ class Extractor:
         text = stored.decoded() if found.model == BUILTIN else stored.sent()
         select = partial(self.select, max_bytes=max(1, max_bytes))
         document = read_document(stored.kept, "{}", text)
-        shorter = extract_with_engine(document, request.query, self._policy(request), select, "builtin")
+        shorter = extract_with_engine(document, request.query, request.max_tokens, select, "builtin")
         shorter = _place_in_stored(shorter, text, stored.kept)
         if found.model == BUILTIN:
             return replace(found, text=shorter.text, excerpts=shorter.excerpts)
