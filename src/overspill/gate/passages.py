@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
 import time
 from collections.abc import Callable, Sequence
-from functools import cache
-from threading import Event, Lock, Semaphore
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import copy_context
+from threading import Lock
 from typing import Protocol
 
 import anyio
@@ -107,8 +108,9 @@ class IntentAnswers:
         )
         """Finished answers, some of which came too late for their reply."""
         self._lock = Lock()
-        self._places = Semaphore(MAX_SEARCHES)
-        self._threads = anyio.CapacityLimiter(MAX_SEARCHES)
+        # When the program ends, Python waits for these threads. It stops other threads, which crashes it inside the matcher.
+        self._searching = ThreadPoolExecutor(MAX_SEARCHES, "overspill-passages")
+        self._waiting = anyio.CapacityLimiter(MAX_SEARCHES)
 
     def note(self, id: str, intent: Intent | None) -> None:
         """Remember what a background job's caller wants to know from its output."""
@@ -184,10 +186,13 @@ class IntentAnswers:
             answer = self._finished.get(asked.key)
             if answer is None or not self._holds(asked, answer.block):
                 answer = None
-                _wait_at_exit()
                 # A running search continues after the time-out, and its result serves the next reply or question.
-                with anyio.move_on_after(settings.intent_within_secs):
-                    answer = await anyio.to_thread.run_sync(self._find, asked, abandon_on_cancel=True, limiter=self._threads)
+                with anyio.move_on_after(settings.intent_within_secs), suppress(TimeoutError):
+                    answer = await anyio.to_thread.run_sync(
+                        lambda: self._searching.submit(copy_context().run, self._find, asked).result(settings.intent_within_secs),
+                        abandon_on_cancel=True,
+                        limiter=self._waiting,
+                    )
         except OverspillError:  # a later request for the output reports the problem
             return None
         if answer is not None and answer.found is not None and answer.block:
@@ -196,27 +201,19 @@ class IntentAnswers:
 
     def _find(self, asked: _Asked) -> _Answer | None:
         """The most confident answer, or the first of several equally confident ones. Blocks."""
-        deadline = asked.deadline
-        if not self._places.acquire(timeout=None if deadline is None else max(0.0, deadline - time.monotonic())):
-            return None
-        _unfinished.add(ended := Event())
-        try:
-            answers, questions, work = list[_Answer](), asked.intent.questions, asked.work
-            if work:  # the shorter the output, the more questions: together they may read as much as one, and cut twice as much
-                size = max(1, asked.kept.size.bytes)
-                questions = questions[: max(1, min(work.read // size, 2 * work.cut // min(size, work.cut)))]
-            for question in questions:
-                if answers and deadline is not None and time.monotonic() > deadline:
-                    break
-                answers.append(self._ask(asked, question))
-            best = max(answers, key=lambda answer: answer.found.confidence if answer.found else 0.0)
+        answers, questions, work = list[_Answer](), asked.intent.questions, asked.work
+        if work:  # the shorter the output, the more questions: together they may read as much as one, and cut twice as much
+            size = max(1, asked.kept.size.bytes)
+            questions = questions[: max(1, min(work.read // size, 2 * work.cut // min(size, work.cut)))]
+        for question in questions:
+            if asked.deadline is not None and time.monotonic() > asked.deadline:
+                break
+            answers.append(self._ask(asked, question))
+        best = max(answers, key=lambda answer: answer.found.confidence if answer.found else 0.0, default=None)
+        if best is not None:
             with self._lock:
                 self._finished.put(asked.key, best)
-            return best
-        finally:
-            self._places.release()
-            _unfinished.discard(ended)
-            ended.set()
+        return best
 
     def _ask(self, asked: _Asked, question: str) -> _Answer:
         kept = asked.kept
@@ -245,21 +242,6 @@ class IntentAnswers:
 def _least_confidence(intent: Intent) -> float:
     """The least confidence to show an answer. It is higher for a guessed intent, whose answer must probably be right."""
     return UNLIKELY if intent.is_explicit else LIKELY
-
-
-_unfinished: set[Event] = set()
-"""The running searches of all sessions."""
-
-
-@cache
-def _wait_at_exit() -> None:
-    """Wait for searches before the program ends: Python then stops their threads, which crashes it inside the matcher."""
-
-    def wait() -> None:
-        for ended in list(_unfinished):
-            ended.wait()
-
-    atexit.register(wait)
 
 
 def _append(draft: ReplyDraft, text: str, cut: Cut | None) -> ReplyDraft:
