@@ -145,22 +145,16 @@ def _parse_json(text: str, name: str) -> Any:
         raise SettingsError(f"{name} is nested too deeply.") from None
     except ValueError:
         raise SettingsError(f"{name} has a number that is too long.") from None
-    _check_extent(parsed, name)
+    if _count_nodes(parsed, name) > _MAX_NODES:
+        raise SettingsError(f"{name} has more than {_MAX_NODES} values.")
     return parsed
 
 
-def _check_extent(parsed: object, name: str) -> None:
-    """Raise SettingsError if parsed values exceed the limits that YAML has too."""
-    level, nodes = [parsed], 1
-    for _ in range(_MAX_DEPTH):
-        below: list[object] = []
-        for value in level:
-            if isinstance(value, dict):
-                below += [each for pair in cast("dict[str, object]", value).items() for each in pair]
-            elif isinstance(value, list):
-                below += cast("list[object]", value)
-        level, nodes = below, nodes + len(below)
-        if nodes > _MAX_NODES:
-            raise SettingsError(f"{name} has more than {_MAX_NODES} values.")
-    if level:
+def _count_nodes(value: object, name: str, depth: int = 0) -> int:
+    """Count keys and values as YAML does. Raises SettingsError below the depth that YAML may have too."""
+    if depth == _MAX_DEPTH:
         raise SettingsError(f"{name} is nested too deeply.")
+    below = cast("list[object]", value) if isinstance(value, list) else []
+    if isinstance(value, dict):
+        below = [each for pair in cast("dict[str, object]", value).items() for each in pair]
+    return 1 + sum(_count_nodes(each, name, depth + 1) for each in below)
