@@ -43,10 +43,9 @@ def format_size(count: int) -> str:
         return f"{count} bytes"
     if count < 999_500:
         return f"{round(count / 1000)} KB"
-    for unit, factor in (("MB", 10**6), ("GB", 10**9), ("TB", 10**12)):
-        if count < 999.95 * factor or unit == "TB":
-            return f"{count / factor:.1f} {unit}"
-    raise AssertionError
+    units = (("MB", 10**6), ("GB", 10**9), ("TB", 10**12))
+    unit, factor = next((each for each in units if count < 999.95 * each[1]), units[-1])
+    return f"{count / factor:.1f} {unit}"
 
 
 def format_short_size(count: int) -> str:

@@ -3,7 +3,7 @@ diffs and logs. The lines of a window are written here, because a template would
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias, cast
 
@@ -160,20 +160,12 @@ def _render_json(layout: Layout, data: bytes, note: str) -> Rendered:
 def _make_node(key: str, value: Any, budget: list[int], depth: int) -> RenderedNode:
     budget[0] -= 1
     key = shorten(key, MAX_CELL_CHARS)
-    if isinstance(value, dict) and depth < _MAX_DEPTH:
-        members = cast("dict[str, Any]", value)
-        return RenderedNode(key, f"{{{len(members)}}}", tuple(_children(members.items(), budget, depth)))
-    if isinstance(value, list) and depth < _MAX_DEPTH:
-        items = cast("list[Any]", value)
-        return RenderedNode(key, f"[{len(items)}]", tuple(_children(enumerate(items), budget, depth)))
-    return RenderedNode(key, shorten(decode(msgspec.json.encode(value)), MAX_CELL_CHARS * 4))
-
-
-def _children(items: Iterable[tuple[str | int, Any]], budget: list[int], depth: int) -> Iterator[RenderedNode]:
-    for key, value in items:
-        if budget[0] <= 0:
-            return
-        yield _make_node(str(key), value, budget, depth + 1)
+    if not isinstance(value, dict | list) or depth >= _MAX_DEPTH:
+        return RenderedNode(key, shorten(decode(msgspec.json.encode(value)), MAX_CELL_CHARS * 4))
+    parts = cast("dict[str, Any] | list[Any]", value)
+    items = parts.items() if isinstance(parts, dict) else enumerate(parts)
+    children = tuple(_make_node(str(name), inner, budget, depth + 1) for name, inner in items if budget[0] > 0)
+    return RenderedNode(key, f"{{{len(parts)}}}" if isinstance(parts, dict) else f"[{len(parts)}]", children)
 
 
 def _render_table(data: bytes, note: str) -> Rendered:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import takewhile
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -142,16 +141,14 @@ def find_before(reader: Reader, end: int) -> int:
 def _split(data: bytes, start: int, view: View, total: int, marks: Sequence[Span]) -> Iterator[Line]:
     if not data:
         return
-    waiting = deque(marks)  # each line checks only the marks that can be in it
+    firsts, lasts = [first for first, _ in marks], [last for _, last in marks]
     number, line_start = view.find_line(start)
     at, is_continued = 0, line_start < start
     ends = [(found.start(), found.end()) for found in _LINE_END.finditer(data)]
     if not ends or ends[-1][1] < len(data):
         ends.append((len(data), len(data)))
     for end, following in ends:
-        while waiting and waiting[0][1] <= start + at:
-            waiting.popleft()
-        here = list(takewhile(lambda mark, end=end: mark[0] < start + end, waiting))
+        here = marks[bisect_right(lasts, start + at) : bisect_left(firsts, start + end)]
         continues = end == following and start + end < total
         pieces = tuple(_mark(data, start, at, end, here))
         yield Line(number, start + at, start + end, pieces, is_continued, continues)
