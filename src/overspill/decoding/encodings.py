@@ -14,7 +14,6 @@ from overspill.decoding.formats import HEAD_BYTES, UnicodeFormat
 from overspill.decoding.limits import Allowance, Layer
 from overspill.store.protocols import Reader
 from overspill.store.readers import Sink, read_blocks
-from overspill.text import encoding
 from overspill.text.humanize import count_noun
 from overspill.text.regex import regex
 
@@ -76,23 +75,16 @@ CODECS: dict[str, str] = {**_UNICODE, **LEGACY}
 
 def is_utf8(reader: Reader, *, has_nul: bool) -> bool:
     """Whether all of it is UTF-8, including lone surrogates. The last character may be cut off. `has_nul`: allow NUL."""
-    rest, has_others = b"", False
-    for block in read_blocks(reader):
-        if not has_nul and b"\0" in block:
-            return False
-        if not rest and block.isascii():
-            continue
-        block = rest + block
-        whole = encoding.complete_length(block)
-        if not encoding.is_utf8(block[:whole]):
-            return False
-        has_others = has_others or not block[:whole].isascii()
-        rest = block[whole:]
-    # A single non-ASCII byte at the end is more likely a letter in another encoding than the beginning of a UTF-8 character.
+    decoder, has_others = codecs.getincrementaldecoder("utf-8")("surrogatepass"), False
     try:
-        return not rest or (has_others and not codecs.utf_8_decode(rest, "surrogatepass", False)[1])
+        for block in read_blocks(reader):
+            if not has_nul and b"\0" in block:
+                return False
+            has_others = not decoder.decode(block).isascii() or has_others
     except UnicodeDecodeError:
         return False
+    # A single non-ASCII byte at the end is more likely a letter in another encoding than the beginning of a UTF-8 character.
+    return has_others or not decoder.getstate()[0]
 
 
 def find_unicode(head: bytes, *, is_utf8: bool) -> UnicodeFormat | None:
