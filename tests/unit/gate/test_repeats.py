@@ -163,11 +163,11 @@ def test_the_proxy_names_repeats_over_pipes_and_shows_them_in_full_over_http():
 
 
 async def test_what_was_found_too_late_for_the_first_reply_is_in_a_later_one():
-    log = "".join(f"2026-11-16 {number:06} request served\n" for number in range(20_000)) + "order 4711 was refused\n"
-    async with Session(Settings(intentWithinSecs=0.001)) as session:
+    log = "".join(f"2026-11-16 {number:06} request served\n" for number in range(120_000)) + "order 4711 was refused\n"
+    async with Session(Settings(intentWithinSecs=0.02)) as session:
         first = await call(session, log, intent="refused orders")
         assert (
-            'Not searched for "refused orders" yet, because that takes more than 0.001 s. Search all of it with get_tool_output('
+            'Not searched for "refused orders" yet, because that takes more than 0.02 s. Search all of it with get_tool_output('
             in first.text
         )
         with anyio.fail_after(60):
