@@ -14,7 +14,9 @@ from overspill.errors import ServerError
 from overspill.gate.intent import add_argument, asks
 from overspill.mcp.client.connection import Raw
 from overspill.mcp.client.server import Server
+from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.outputs import widen_schema
+from overspill.mcp.proxy.programs import ProgramCalls
 from overspill.mcp.proxy.versions import drop_task_support, offers_tasks
 from overspill.retrieval.definitions import TOOLS, definition, offered_tools
 from overspill.session.session import Session
@@ -44,23 +46,14 @@ async def ask_each(servers: Iterable[Server], ask: Callable[[Server], Awaitable[
 class Catalog:
     """Prefixes tool names with the server's name if there are several servers."""
 
-    def __init__(
-        self,
-        servers: Mapping[str, Server],
-        session: Session,
-        is_always_whole: Callable[[str, str], bool],
-        *,
-        always: bool,
-        offers_own: bool = True,
-    ) -> None:
-        self._servers = servers
-        self._is_always_whole = is_always_whole
+    def __init__(self, servers: Mapping[str, Server], session: Session, options: ProxyOptions, programs: ProgramCalls) -> None:
+        self._servers, self._programs = servers, programs
         self._prefixes = assign_prefixes(servers) if len(servers) > 1 else dict.fromkeys(servers, "")
         self._session = session
-        self._offers_own = offers_own
-        self.own = offered_tools(session.settings) if offers_own else []
+        self._offers_own = options.offers_own_tools
+        self.own = offered_tools(session.settings) if self._offers_own else []
         """The retrieval tools that this proxy offers."""
-        self.is_steady = always or not offers_own
+        self.is_steady = (options.tools_always and not options.dry_run) or not self._offers_own
         """Whether the retrieval tools are listed from the beginning, and not only once there is something to read."""
         self.routes_tasks = False  # whether the client may ask servers for tasks
         self._known: dict[str, dict[str, Raw]] = {}
@@ -178,7 +171,7 @@ class Catalog:
                 server.log_once(f"The tool {one_line(name)} of the server {server.name} is left out: another one has this name.")
                 continue
             asked = {"inputSchema": add_argument(tool["inputSchema"])} if self.asks(server, tool) else {}
-            whole = self._is_always_whole(tool["name"], server.name)
+            whole = self._programs.is_always_whole(tool["name"], server.name)
             shown.append((dict if whole else widen_schema)({**tool, **asked, "name": name}))
         return shown
 

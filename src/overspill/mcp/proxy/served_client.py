@@ -65,8 +65,7 @@ class ServedClient(Peer):
             for name, each in options.servers.items()
         }
         programs = ProgramCalls(session.settings, client.info, log)
-        always, own = options.tools_always and not options.dry_run, options.offers_own_tools
-        self.catalog = Catalog(self.servers, session, programs.is_always_whole, always=always, offers_own=own)
+        self.catalog = Catalog(self.servers, session, options, programs)
         self.calls = ToolCalls(session, self.catalog, self.forward, programs, dry_run=options.dry_run, log=log)
         self.tool_search = ServedToolSearch(self.catalog, self.calls, session, client.info, dry_run=options.dry_run)
         self.answers = LargeAnswers(session, client, log, dry_run=options.dry_run)
