@@ -105,6 +105,7 @@ MECHANISMS: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "flow: sections": ("flow", "_score_sections", lambda *_: ()),
     "flow: what follows": ("flow", "_list_following", lambda *_: ()),
     "flow: replies": ("flow", "_find_replies", lambda *_: ()),
+    "repeats": ("reply.repeats", "move_repeats", lambda index, order: order),
     "part of the last record": ("reply.fill", "BudgetFill.shorten", lambda *_: []),
     "members that tell": ("reply.trim", "_list_telling_members", lambda *_: []),
     "members that name": ("reply.trim", "_list_naming", lambda *_: []),

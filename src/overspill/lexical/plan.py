@@ -13,6 +13,7 @@ from overspill.lexical.flow import flow
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
+from overspill.lexical.reply.repeats import move_repeats
 from overspill.lexical.rows.cells import MOST_ROWS, list_notes
 from overspill.lexical.weights import WEIGHTS
 
@@ -74,9 +75,11 @@ def _plan_scores(index: Index, query: Query, ranking: Ranking, boosts: list[Boos
     for share, rows in ((WEIGHTS.lead, answer.leads[:_MAX_LEADS]), (WEIGHTS.answering_row, answer.rows)):
         for number, record in enumerate(rows):
             scores[record] = max(scores.get(record, 0.0), top * (share - WEIGHTS.row_step * number))
-    order = order_by_tier(scores) if query.listing and not answer.rows else order_by_score(scores)
-    if not query.listing:
-        order = [pair for pair in order if pair[1] >= WEIGHTS.least * top]
+    if query.listing:
+        order = order_by_score(scores) if answer.rows else order_by_tier(scores)
+    else:
+        order = [pair for pair in order_by_score(scores) if pair[1] >= WEIGHTS.least * top]
+        order = order if answer.rows else move_repeats(index, order)
     if query.listing and index.traits.has_definitions:
         # The contents of a requested definition are not further definitions of that kind.
         return [Step([pair for pair in order if ranking.holds(pair[0])]), Step(order)]

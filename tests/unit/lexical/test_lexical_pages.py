@@ -37,6 +37,13 @@ def test_other_scripts_stay_hidden(opening: str):
     assert "776 mg" not in found.text
 
 
+def test_what_repeats_a_better_record_comes_after_what_says_something_else():
+    titles = [f"<h{number % 5 + 2}>Sain relay module &mdash; </h{number % 5 + 2}>\n<p>Buy it now</p>" for number in range(30)]
+    data = page(*titles, "<p>Nothing else</p>" * 40, "<p>Each module: 14 ounces</p>")
+    found = select(build(data), "Sain relay module", max_tokens=100)
+    assert "14 ounces" in found.text
+
+
 def test_repeats_are_shown_when_there_is_room():
     data = page("<h2>Sain relay</h2><p>Buy it now</p>" * 3)
     found = select(build(data), "Sain relay", max_tokens=2_000)

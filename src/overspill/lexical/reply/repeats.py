@@ -1,22 +1,38 @@
-"""Finds records that say nothing new: programs print the same line over and over."""
+"""Finds records that say nothing new: pages repeat their titles, and programs print the same line over and over."""
 
 from __future__ import annotations
 
+import string
 from collections import Counter
 from collections.abc import Container
 from itertools import pairwise
 
 from msgspec.structs import replace
 
-from overspill.lexical.boost import Step
+from overspill.lexical.boost import Order, Step
 from overspill.lexical.index import Index
 
+_MAX_COMPARED_RECORDS = 300
 _MAX_COUNTED_RECORDS = 5_000
 _MAX_COMPARED_BYTES = 2_000
 """A longer record never counts as a repetition."""
 _MIN_NOISE_TIMES = 5
 """A line that a program repeats this often, with different numbers, does not explain anything."""
-_NO_LETTERS = bytes(byte for byte in range(128) if not chr(byte).isalpha())
+_SIGNS = bytes(byte for byte in range(128) if not chr(byte).isalnum())
+_DIGITS = string.digits.encode()
+
+
+def move_repeats(index: Index, order: Order) -> Order:
+    """Moves records that only repeat a better one to the end. Records repeat each other if their letters and digits are equal."""
+    said: set[bytes] = set()
+    new: Order = []
+    repeated: Order = []
+    for record, score in order[:_MAX_COMPARED_RECORDS]:
+        words = _read_words(index, record, _SIGNS)
+        (repeated if words in said else new).append((record, score))
+        if words:
+            said.add(words)
+    return [*new, *repeated, *order[_MAX_COMPARED_RECORDS:]]
 
 
 def leave_out_noise(index: Index, steps: tuple[Step, ...], matches: Container[int], telling: Container[int]) -> tuple[Step, ...]:
@@ -26,7 +42,7 @@ def leave_out_noise(index: Index, steps: tuple[Step, ...], matches: Container[in
         return steps
     others = list(dict.fromkeys(record for step in steps for record, _ in step.order if record not in telling))
     others = others[:_MAX_COUNTED_RECORDS]
-    words = {record: (_read_words(index, record), record in matches) for record in others}
+    words = {record: (_read_words(index, record, _SIGNS + _DIGITS), record in matches) for record in others}
     times = Counter(words.values())
     frequent = {record for record, said in words.items() if said[0] and times[said] >= _MIN_NOISE_TIMES}
     noise: set[int] = set()
@@ -38,8 +54,8 @@ def leave_out_noise(index: Index, steps: tuple[Step, ...], matches: Container[in
     return left if noise and any(step.order for step in left) else steps
 
 
-def _read_words(index: Index, record: int) -> bytes:
+def _read_words(index: Index, record: int, signs: bytes) -> bytes:
     """The words to compare; empty if the record is too long."""
     start, end = index.outline.starts[record], index.outline.ends[record]
     is_short = end - start <= _MAX_COMPARED_BYTES
-    return bytes(index.text[start:end]).translate(None, _NO_LETTERS + index.fill).lower() if is_short else b""
+    return bytes(index.text[start:end]).translate(None, signs + index.fill).lower() if is_short else b""

@@ -50,9 +50,7 @@ def find_filtered_rows(index: Index, query: Query, ranking: Ranking) -> list[int
     if not rows:
         return []
     meeting = find_meeting_rows(index, rows, query.text)
-    said = _count_said(
-        index, replace(query, text=blank_comparisons(query.text)), ranking, rows, meeting or rows.keep(sorted(best))
-    )
+    said = _count_said(index, replace(query, text=blank_comparisons(query.text)), ranking, rows, meeting or rows.keep(best))
     most = max(said.values(), default=0)
     likely = [record for record, count in said.items() if count == most]
     return likely if meeting or (most and len(likely) <= _MAX_ROWS) else []
