@@ -112,23 +112,14 @@ def _cut_prose(text: Text, start: int, end: int, outline: Outline, cut_embedded:
         line_start = max(line_start, reached)
         if line_start >= line_end:
             continue
-        if not is_unusual:
-            shouted = False
-            is_title = section.opened < 0 and fenced <= line_start and text.find(b"\n", line_start) == line_end - 1
-            if is_title and (underline := _find_underline(text, line_start, line_end, end)):
-                section.heading(line_start, line_end, underlines.setdefault(underline, len(underlines) + 1))
-            else:
-                section.end_table()
-                section.line(line_start, line_end)
-            continue
-        line = text[line_start:line_end]
+        line = text[line_start:line_end] if is_unusual else b""
         if line_start >= fenced and (fence := _FENCE.match(line)):
             closing = text.find(b"\n" + bytes(fence[0]), line_end - 1, line_end + _MAX_FENCED_BYTES)
             fenced = closing + 1 + len(fence[0])
         # Consecutive lines in capitals are a paragraph, as in contracts, not headings.
-        is_capital = line[0] in _HEADING_STARTS and _CAPITALS.match(line) is not None
+        is_capital = is_unusual and line[0] in _HEADING_STARTS and _CAPITALS.match(line) is not None
         shouted = is_capital and (shouted or _CAPITALS.match(text, line_end, end) is not None)
-        if is_blank(line):
+        if is_unusual and is_blank(line):
             section.end_paragraph()
         elif line_start < fenced:
             section.end_table()
@@ -140,7 +131,7 @@ def _cut_prose(text: Text, start: int, end: int, outline: Outline, cut_embedded:
             reached = barred[1]
         elif line.count(b"|") >= 2:
             section.row(line, line_start, line_end)
-        elif not shouted and (depth := _find_depth(line, _MARKED_LINE)):
+        elif line and not shouted and (depth := _find_depth(line, _MARKED_LINE)):
             section.heading(line_start, line_end, depth)
         elif section.opened < 0 and (underline := _find_underline(text, line_start, line_end, end)):
             section.heading(line_start, line_end, underlines.setdefault(underline, len(underlines) + 1))
@@ -152,7 +143,8 @@ def _cut_prose(text: Text, start: int, end: int, outline: Outline, cut_embedded:
 
 def _find_underline(text: Text, start: int, end: int, limit: int) -> bytes:
     """The mark that underlines a heading. Marks get their depths in the order of their first use in the document."""
-    found = _UNDERLINE.match(text, end, limit) if end - start <= _MAX_HEADING_BYTES else None
+    is_line = end - start <= _MAX_HEADING_BYTES and text.find(b"\n", start, end) in (-1, end - 1)
+    found = _UNDERLINE.match(text, end, limit) if is_line else None
     return bytes(found[1]) if found and found.end() - found.start() >= (end - start) // 2 else b""
 
 

@@ -21,30 +21,25 @@ from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_start, is_
 from overspill.tables.table import JsonRows, Text
 from overspill.text import pieces
 from overspill.text.lines import FILLERS, is_blank, iterate_lines
-from overspill.text.patterns import compile_pattern
+from overspill.text.patterns import compile_pattern, find_spans
 from overspill.text.regex import escape, regex
 
 _MAX_MEMBER_BYTES = 1_000
 """The longest record for a member that is not a container."""
-_PIECE_BYTES = 1 << 20
-"""A longer run is searched in pieces, to let other threads run in between."""
 _MAX_RUN_BYTES = 700
 """Plain members are grouped up to this size."""
 _FILL = escape(FILLERS)
-_MEMBER = regex(rb",[\s" + _FILL + rb"]*(?=\")|>\s*(?=<)")
-_LONG_MEMBER = compile_pattern(rb",[\s\v" + _FILL + rb"]*\"|>[\s\v]*<")
-"""The same, for long texts: it lets other threads run, but each match takes longer."""
+_MEMBER = compile_pattern(rb",[\s\v" + _FILL + rb"]*\"|>[\s\v]*<")
 CONTENT = regex(rb"[^\s,{}\[\]" + _FILL + rb"]")
 
 
 def record_plain_members(text: Text, start: int, end: int, label: int, outline: Outline) -> None:
     """Records members that are not containers: strings, numbers, text between tags."""
-    run, is_long = start, end - start > _PIECE_BYTES
-    for member in (_LONG_MEMBER if is_long else _MEMBER).finditer(text, start, end):
-        position = member.end() - is_long
-        if position - run > _MAX_RUN_BYTES:
-            _split(text, run, position, label, outline)
-            run = position
+    run = start
+    for _, position in find_spans(_MEMBER, text, start, end) if end - start > _MAX_RUN_BYTES else ():
+        if position - 1 - run > _MAX_RUN_BYTES:
+            _split(text, run, position - 1, label, outline)
+            run = position - 1
     _split(text, run, end, label, outline)
 
 
