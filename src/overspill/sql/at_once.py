@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
-from msgspec import Raw
 
 from overspill.sql.statements import quote
 from overspill.sql.writing import MAX_COLUMNS, JsonType, TableSource, count_room
@@ -20,9 +20,13 @@ from overspill.text.patterns import compile_pattern
 
 _BLANK_LINE = compile_pattern(rb"\n[\n\r \t]")
 """A line that may be blank."""
-_LONG_FRACTION = compile_pattern(rb"\.[0-9]{18}")
-_LEARNT_BYTES, _CHECKED_BYTES = 1 << 20, 1 << 16
-"""About how many bytes to decode in one call, because all their values are in memory."""
+_LONG_FRACTION = b"." + b"0" * 18
+_TO_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
+_BLOCK_BYTES = 1 << 20
+_CHECKED_BYTES = 1 << 16
+"""About how many bytes to check in one call, because all their values are in memory."""
+_MAX_TRIES = 30
+"""How often to try to find the end of a row near a position."""
 _MAX_LEARNT = 4
 """How many parts to learn types from. Each one restarts the check."""
 
@@ -58,41 +62,75 @@ def _count(text: mmap.mmap, sign: bytes) -> int:
 
 
 def read_json_at_once(
-    file: Path, rows: list[Raw], table: JsonTable, otherwise: Callable[[], TableSource], *, is_lines: bool = False
+    file: Path, text: mmap.mmap | bytes, table: JsonTable, otherwise: Callable[[], TableSource], *, is_lines: bool = False
 ) -> TableSource | None:
-    """A table of JSON rows that DuckDB reads from a file itself; None if it would not read all of them exactly."""
-    size = file.stat().st_size
+    """A table of JSON that DuckDB reads itself; None if it would not read all of it exactly."""
     try:
-        types = _learn_types(rows, size)
-    except (msgspec.DecodeError, KeyError, RecursionError):  # KeyError also for names with line ends
+        types, rows = _learn_types(text, is_lines=is_lines)
+    except (msgspec.DecodeError, KeyError, ValueError, RecursionError):  # KeyError also for names with line ends
         return None
     kinds = {name: inner.spell() for name, inner in types.inside.items()}
     columns = ", ".join(f"{quote(name)}: {quote(kind)}" for name, kind in kinds.items())
-    if "rowid" in map(str.lower, kinds) or types.count > count_room(len(rows), size):  # we number rows with rowid
+    if "rowid" in map(str.lower, kinds) or types.count > count_room(rows, len(text)):  # we number rows with rowid
         return None
     where = "rowid + 1" if is_lines else f"{quote(table.pointer + '/')} || rowid"
     layout = "newline_delimited" if is_lines else "array"
     reader = f"read_json({quote(str(file))}, format={quote(layout)}, records=true, columns={{{columns}}})"
-    return TableSource(reader, where, table.title, is_typed=True, rows=len(rows), otherwise=otherwise)
+    return TableSource(reader, where, table.title, is_typed=True, rows=rows, otherwise=otherwise)
 
 
-def _learn_types(rows: list[Raw], size: int) -> JsonType:
-    """Learns types from the first rows and checks the other rows against them. Learns from rows that differ as well. Raises
-    msgspec.DecodeError if they cannot be decoded, and KeyError if DuckDB would change them."""
-    types, learnt, first, check = JsonType(), 0, 0, msgspec.json.Decoder(list[None])
-    while first < len(rows):
-        many = max(1, len(rows) * (_CHECKED_BYTES if first else _LEARNT_BYTES) // size)
-        part = b"[%b]" % b",".join(rows[first : first + many])
-        if _LONG_FRACTION.search(part):
-            raise KeyError("numbers that would be rounded")
-        try:
-            check.decode(part)
-            first += many
-        except msgspec.ValidationError:
-            if learnt == _MAX_LEARNT:
-                raise
-            for value in msgspec.json.decode(part):
-                types.add(value)
-            check = msgspec.json.Decoder(list[types.check()])
-            learnt, first = learnt + 1, 0
-    return types
+def _learn_types(text: mmap.mmap | bytes, *, is_lines: bool) -> tuple[JsonType, int]:
+    """Learns types from the first rows and checks the other rows against them. Learns from rows that differ as well. Counts the
+    rows. Raises msgspec.DecodeError if they cannot be decoded, and KeyError if DuckDB would change them."""
+    begin, end = (0, len(text)) if is_lines else (text.find(b"[") + 1, text.rfind(b"]"))
+    if not is_lines and text[end + 1 :].strip():
+        raise msgspec.DecodeError("Something follows the array.")
+
+    def read(part: bytes, kind: Any) -> list[Any]:
+        return decoders[kind].decode_lines(part) if is_lines else decoders[kind].decode(b"[%b]" % part)
+
+    def make(kind: Any) -> msgspec.json.Decoder[Any]:
+        return msgspec.json.Decoder(kind if is_lines else list[kind])
+
+    decoders = {"any": make(Any), "checked": make(None)}
+    types, learnt, rows, start = JsonType(), 0, 0, begin
+    while start < end:
+        for stop in _find_row_ends(text, begin, start, end, _CHECKED_BYTES if learnt else _BLOCK_BYTES, is_lines=is_lines):
+            part = text[start:stop]
+            if _LONG_FRACTION in part.translate(_TO_ZEROS):
+                raise KeyError("numbers that would be rounded")
+            try:
+                rows, start = rows + len(read(part, "checked")), stop + 1
+            except msgspec.ValidationError:
+                try:
+                    values = read(part, "any")
+                except msgspec.DecodeError:
+                    continue
+                if learnt == _MAX_LEARNT:
+                    raise
+                for value in values:
+                    types.add(value)
+                decoders["checked"] = make(types.check())
+                learnt, rows, start = learnt + 1, 0, begin
+            except msgspec.DecodeError:
+                continue  # this position was inside a row
+            break
+        else:
+            raise msgspec.DecodeError("No row ends there.")
+    return types, rows
+
+
+def _find_row_ends(text: mmap.mmap | bytes, begin: int, start: int, end: int, size: int, *, is_lines: bool) -> Iterator[int]:
+    """Possible ends of the rows that begin at `start`, about `size` bytes later; finally, the end of all rows."""
+    colon = text.find(b":", begin, begin + _BLOCK_BYTES) + 1
+    mark = b"\n" if is_lines else text[begin:colon].lstrip()
+    near = start + size
+    for _ in range(_MAX_TRIES):
+        while (near := text.find(mark, near, end)) >= 0 and not is_lines and not text[near - 64 : near].rstrip().endswith(b","):
+            near += 1  # continue after it: it is the first member of a list
+        if near < 0:
+            break
+        yield near if is_lines else text.rfind(b",", start, near + 1)
+        near += 1
+    if near < 0:
+        yield end

@@ -33,8 +33,8 @@ from overspill.sql.protocol import (
 from overspill.sql.querying import run
 from overspill.sql.statements import quote_name
 from overspill.sql.writing import RowWriter, TableSource, Work, write_rows
-from overspill.tables.json_tables import Elements, JsonTable, find_json_tables, is_list_of_rows, read_json_table
-from overspill.tables.json_text import DOCUMENT, hold_json
+from overspill.tables.json_tables import JsonTable, find_json_tables, is_list_of_rows, read_json_table
+from overspill.tables.json_text import hold_json
 from overspill.tables.rows import read_tables
 from overspill.tables.table import MAX_TABLES, ROW, FoundTable, JsonRows, Unreadable, make_name, write_note
 from overspill.text.humanize import quote_line
@@ -91,12 +91,10 @@ def _find(layout: Layout, source: Path, text: mmap.mmap, work: Work) -> list[Tab
     if layout == "rows":
         found = read_delimited_at_once(text, source, write)
     elif layout == "documents" and text.find(b"\n\n") < 0 and text.find(b"\n\r\n") < 0 and text[:1] not in b"\r\n\xef":
-        with suppress(msgspec.DecodeError):  # without blank lines, row and line numbers agree
-            found = read_json_at_once(source, DOCUMENT.decode_lines(text), whole, write, is_lines=True)
+        found = read_json_at_once(source, text, whole, write, is_lines=True)  # without blank lines, row and line numbers agree
     elif layout == "document":
         if is_list_of_rows(whole.raw):
-            with suppress(msgspec.DecodeError):
-                found = read_json_at_once(source, Elements.decode(text), whole, lambda: _write_json(whole, work))
+            found = read_json_at_once(source, text, whole, lambda: _write_json(whole, work))
         if not found:
             return _find_in_document(text, work)
     return [found] if found else write_rows(read_tables(text, layout), work)
@@ -108,9 +106,9 @@ def _find_in_document(text: mmap.mmap, work: Work) -> list[TableSource]:
     for table in itertools.islice(find_json_tables(held.documents), MAX_TABLES + 1):
         read = None
         if table.shape == "list":
-            file = work()
-            file.write_bytes(table.raw)
-            read = read_json_at_once(file, Elements.decode(table.raw), table, partial(_write_json, table, work))
+            file, raw = work(), bytes(table.raw)
+            file.write_bytes(raw)
+            read = read_json_at_once(file, raw, table, partial(_write_json, table, work))
         found.append(read or _write_json(table, work))
     if not found:
         first = held.documents[0]
