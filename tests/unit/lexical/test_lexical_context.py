@@ -54,6 +54,16 @@ def test_the_row_beside_a_match_gains_nothing():
     assert "name201" not in shown
 
 
+def test_a_word_for_a_numbered_part_alone_on_its_line_is_an_underlined_heading():
+    titles = ("Releases", "Schedule", "Article", "Licences")
+    part = "{}\n--------\n\nNew versions of it are made on the first Tuesday of each month, as long as nothing bad is found.\n\n"
+    text = "".join(map(part.format, titles)).encode()
+    index = build(text)
+    assert index.kind == "prose"
+    labels = [text[start:].partition(b"\n")[0] for start in index.outline.label_starts]
+    assert labels == [title.encode() for title in titles]
+
+
 def test_an_underlined_heading_is_above_what_follows():
     words = ("and", "but", "nor", "so", "yet", "for", "as", "if", "when", "where", "while", "since", "once", "until", "unless")
     text = "".join(

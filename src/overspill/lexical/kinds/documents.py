@@ -42,7 +42,7 @@ _ANCHOR_DEPTH = 7
 _MAX_HEADING_BYTES = 120
 _UNDERLINE = regex(rb"([=\-~^\"'`:.*+#<>_])\1{2,}[ \t]*\r?(?:\n|\Z)")
 _UNUSUAL = compile_pattern(
-    rb"(?m)^(?:[%b]*|(?:[ \t]*(?:[A-Z][A-Z0-9 ,&'/()-]{3}|\.\. _|```|~~~)|[ >]*#|\s*(?:[0-9]|(?:%b)\s)|%b"
+    rb"(?m)^(?:[%b]*|(?:[ \t]*(?:[A-Z][A-Z0-9 ,&'/()-]{3}|\.\. _|```|~~~)|[ >]*#|[ \t\r\f\v]*(?:[0-9]|(?:%b)[ \t\r\f\v])|%b"
     rb"|[^\n]*(?:\||\+[-=]|-\[ |\xe2[\x94\x95]))[^\n]*)\n"
     % (BLANK, _DIVISIONS, b"|".join(escape(mark * 3) for mark in map(bytes, zip(b"=-~^\"'`:.*+#<>_"))))
 )
