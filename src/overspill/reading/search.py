@@ -86,9 +86,9 @@ class Search:
 
     def _hits_in(self, start: int, end: int) -> Iterator[Hit]:
         text = _normalize_block(self._buffer[start:end])
-        at, size, reach, search = self.reached - start, end - start, self._reach, self._pattern.search
-        while at <= size and (match := search(text, at)):
-            first, last = match.span()
+        at, size, reach = self.reached - start, end - start, self._reach
+        while at <= size and (spans := patterns.find_groups(self._pattern, text, at, size)):
+            first, last = spans[0]
             if first == last and bytes(self._buffer[start + first - 1 : start + first + 1]) == b"\r\n":
                 at = first + 1  # CR and LF have no line between them
                 continue

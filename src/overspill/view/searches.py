@@ -15,11 +15,13 @@ from overspill.errors import BadRequest
 from overspill.lexical.select import select
 from overspill.reading import Bound
 from overspill.reading.query import query
-from overspill.reading.search import Pattern, Search, compile_pattern
+from overspill.reading.search import Search, compile_pattern
 from overspill.retrieval.views import EngineIndexes
 from overspill.sql.answers import read_answer, spell_cell
 from overspill.sql.library import Source, SqlLibrary
+from overspill.text import patterns
 from overspill.text.encoding import decode
+from overspill.text.patterns import Pattern
 from overspill.view.rendering import ShownText
 from overspill.view.windows import Span
 
@@ -114,12 +116,8 @@ def compile_words(words: str) -> Pattern:
 
 
 def find_spans(pattern: Pattern, data: bytes) -> Iterator[Span]:
-    """Yield every match that is not empty."""
-    at = 0
-    while at <= len(data) and (found := pattern.search(data, at)):
-        if found[1] > found[0]:
-            yield found
-        at = max(found[1], found[0] + 1)
+    """Every match that is not empty."""
+    return (span for span in patterns.find_spans(pattern, data, 0, len(data)) if span[1] > span[0])
 
 
 def find_pattern(text: ShownText, words: str) -> SearchResult:
@@ -143,9 +141,9 @@ def _make_hit(text: ShownText, buffer: memoryview, pattern: Pattern, start: int,
     line, line_start = text.view.find_line(start)
     first = max(line_start, start - _REACH_BYTES)
     shown = bytes(buffer[first:end])
-    span = pattern.search(shown, start - first)
-    last = span[1] if span and span[0] == start - first and span[1] > span[0] else len(shown)
     here = start - first
+    found = pattern.search(shown, here)
+    last = found.end() if found and here == found.start() < found.end() else len(shown)
     return SearchHit(line, (start, first + last), decode(shown[:here]), decode(shown[here:last]), decode(shown[last:]))
 
 
