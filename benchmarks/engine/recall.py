@@ -134,7 +134,7 @@ MECHANISMS: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "rows: keys without a name": ("rows.relations", "_take_other_key", lambda relation, _: relation),
     "rows: words of keys": ("rows.relations", "_strip_key_words", lambda words: words),
     "rows: filtered": ("rows.signal", "find_filtered_rows", lambda *_: []),
-    "rows: values that are said": ("rows.signal", "_count_said", lambda *_: {}),
+    "rows: values that are said": ("rows.signal", "_measure_said", lambda *_: {}),
     "rows: comparisons": ("rows.conditions", "_find_comparisons", lambda *_: ()),
     "rows: exclusions": ("rows.conditions", "_find_exclusions", lambda *_: ()),
     "rows: ordered by a column": ("rows.ordering", "_order_by_value", lambda *_: []),

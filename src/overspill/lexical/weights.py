@@ -80,6 +80,8 @@ class Weights(Struct, frozen=True):
     """Records of a list are shown in document order if their scores differ by less than one part in this many."""
 
     # Rows.
+    filtered: float = 0.85
+    """Rows of a list belong to the answer if they mention at least this share of what the best row mentions."""
     condition: float = 0.6
     """Rows meet the condition of a question about order if they have at least this share of the best row's words."""
 

@@ -32,6 +32,15 @@ def test_a_filter_by_a_negative_number_leaves_out_the_positive_ones():
     assert not any(f'"{label}"' in text for label in others)
 
 
+def test_a_filter_by_a_fraction_leaves_out_rows_with_only_its_parts():
+    rows: list[Row] = [{"label": f"Valve{n}", "drop": (0.4, 4, 0, 4.5)[n % 4], "turns": n % 5, **LONG} for n in range(100)]
+    asked = [row["label"] for row in rows if row["drop"] == 0.4 and row["turns"] == 4]
+    others = [row["label"] for row in rows if row["drop"] != 0.4]
+    text = ask(rows, "Which valves have a drop of 0.4 and turns of 4?", 250)
+    assert all(f'"{label}"' in text for label in asked)
+    assert not any(f'"{label}"' in text for label in others)
+
+
 def test_first_as_part_of_a_condition_does_not_ask_for_the_first_rows():
     rows: list[Row] = [
         {"title": f"Song{n}", "year": 1900 + n % 90, "voices": [f"Singer{n % 40}", f"Singer{n % 17}"], **LONG} for n in range(800)

@@ -15,8 +15,8 @@ from overspill.lexical.rows.relations import Relation, is_named_as_key, last_par
 from overspill.lexical.words import read_lexicon, read_list, read_stems, stem
 from overspill.text.regex import regex
 
-_WORD = regex(r"(?<![\w-])-\d+|[^\W_]+")
-"""A number has its sign, unless it ends a range or a date."""
+_WORD = regex(r"(?<![\w.-])-?\d+(?:\.\d+)?(?!\w|\.\w)|[^\W_]+")
+"""A number is one word, with its sign and fraction, unless it is in a range, a date or a version."""
 _LIST_MEMBER = regex(r"'([^']*)'")
 _DAY = regex(r"(\d{4}-\d\d-\d\d)[T ]\d")
 _KEY = regex(rb"[^\"\\]{0,60}\"\s*:")
