@@ -102,7 +102,8 @@ def find_line(view: View, line: int) -> int:
 
 def find_byte(reader: Reader, view: View, byte: int) -> int:
     """Return where a window begins that shows this byte, with a few lines before it."""
-    line, line_start = view.find_line(min(max(byte, 0), max(view.bytes - 1, 0)))
+    byte = min(max(byte, 0), max(view.bytes - 1, 0))
+    line, line_start = view.find_line(byte)
     if byte - line_start > WINDOW_BYTES // 4:  # inside a very long line
         return _align(reader, byte - WINDOW_BYTES // 8)
     above = view.line_start(max(1, line - _LINES_BEFORE))
