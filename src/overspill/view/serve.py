@@ -136,6 +136,7 @@ def hold_start_file(link: str) -> Generator[Path]:
         file.touch(0o600, exist_ok=False)
         file.write_text(
             '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
-            f'<meta http-equiv="refresh" content="0;url={escape(link)}"><title>Overspill</title>'
+            f'<meta http-equiv="refresh" content="0;url={escape(link)}"><title>Overspill</title>',
+            encoding="utf-8",
         )
         yield file
