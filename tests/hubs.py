@@ -56,6 +56,7 @@ class HubFront(Wire):
     ) -> None:
         pipe = subprocess.PIPE
         if fork is not None:
+            assert command[: len(OVERSPILL)] == OVERSPILL, "only `overspill` itself is forked: pass fork=None"
             command = command[len(OVERSPILL) :]
         self.process = (fork or subprocess.Popen)(
             command, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(env), cwd=cwd, **options

@@ -65,7 +65,7 @@ def pss(pid: int) -> float:
 def start(home: HubHome, *, hub: bool = True, own_parent: bool = False) -> HubFront:
     command = [OVERSPILL, "proxy", "--", *every()]
     parent = [sys.executable, "-S", "-c", PARENT] if own_parent else []
-    client = HubFront([*parent, *command], {**home.env, "OVERSPILL_HUB": "on" if hub else "off"})
+    client = HubFront([*parent, *command], {**home.env, "OVERSPILL_HUB": "on" if hub else "off"}, fork=None)
     client.hello()
     return client
 
@@ -101,7 +101,7 @@ def measure_http_memory() -> None:
         commands = {f"server{number}": every("legacy", f"server{number}") for number in range(10)}
         file = home.write(**{name: {"command": command, "args": args} for name, (command, *args) in commands.items()})
         home.wrap()
-        with home.hub() as hub:
+        with home.hub(forked=False) as hub:
             for _ in range(5):
                 client = ByHand(read(file)["servers"]["url"], token(file))
                 client.post({"id": 2, "method": "tools/list"})
@@ -121,7 +121,7 @@ def converse(way: str) -> None:
         entries += [["serve", "cursor"]]
     with ExitStack() as opened:
         for words in entries:
-            front = opened.enter_context(HubFront([OVERSPILL, *words], env))
+            front = opened.enter_context(HubFront([OVERSPILL, *words], env, fork=None))
             front.hello()
             front.result("tools/list")
         print("ready", flush=True)
@@ -134,7 +134,7 @@ def measure_shared() -> None:
             for number in [number for _ in range(5) for number in range(10)]:
                 option = ["--share"] if how == "shared" else []
                 command = [OVERSPILL, "proxy", *option, "--", *every("legacy", f"server{number}")]
-                client = opened.enter_context(HubFront(command, {**home.env, "OVERSPILL_HUB": "on"}))
+                client = opened.enter_context(HubFront(command, {**home.env, "OVERSPILL_HUB": "on"}, fork=None))
                 client.hello()
                 client.call("lines", {"count": 1})
             status = home.status()
@@ -147,7 +147,7 @@ def measure_shared() -> None:
 def time_to_tools(home: HubHome, *, hub: bool = True, direct: bool = False) -> float:
     began = time.perf_counter()
     command = every() if direct else [OVERSPILL, "proxy", "--", *every()]
-    with HubFront(command, {**home.env, "OVERSPILL_HUB": "on" if hub else "off"}) as client:
+    with HubFront(command, {**home.env, "OVERSPILL_HUB": "on" if hub else "off"}, fork=None) as client:
         client.hello()
         client.result("tools/list")
         return time.perf_counter() - began
@@ -174,13 +174,13 @@ def measure_calls(fastmcp: str | None, mcp_proxy: str | None, rounds: int = 1000
         clients = {
             "hub": enter(start(home)),
             "alone": enter(start(home, hub=False)),
-            "direct": enter(HubFront(every(), home.env)),
+            "direct": enter(HubFront(every(), home.env, fork=None)),
         }
         clients["direct"].hello()
         peers = {} if not fastmcp else {"FastMCP": [fastmcp, "-c", FASTMCP, *every()]}
         peers |= {} if not mcp_proxy else {"mcp-proxy": start_mcp_proxy(mcp_proxy, home, opened)}
         for name, command in peers.items():
-            clients[name] = enter(HubFront(command, {**home.env, "PYTHONPATH": ""}))
+            clients[name] = enter(HubFront(command, {**home.env, "PYTHONPATH": ""}, fork=None))
             clients[name].hello()
         times = {name: list[float]() for name in clients}
         for number in range(rounds):

@@ -87,7 +87,7 @@ def test_a_full_disk_is_named_and_the_proxy_works_alone(home: HubHome, files: in
     if not UNSHARE or subprocess.run([UNSHARE, "-m", "true"], check=False).returncode:
         pytest.skip("this container may not mount")
     command = [UNSHARE, "-m", "sh", "-c", FULL, "sh", str(files), str(run), *OVERSPILL, "proxy", "--", *every()]
-    with HubFront(command, {**home.env, "XDG_RUNTIME_DIR": str(run)}) as client:
+    with HubFront(command, {**home.env, "XDG_RUNTIME_DIR": str(run)}, fork=None) as client:
         client.hello()
         assert client.text("lines", {"count": 1}) == SMALL
         assert client.end() == 0
