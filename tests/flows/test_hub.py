@@ -65,6 +65,17 @@ def test_a_hub_has_no_variable_of_a_client_in_its_own_environment(home: HubHome)
         assert b"hunter2" not in Path(f"/proc/{home.pid()}/environ").read_bytes()
 
 
+@pytest.mark.slow
+def test_a_python_without_ctypes_has_a_hub_too(home: HubHome, tmp_path: Path):
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['_ctypes'] = None")
+    home.env["PYTHONPATH"] = f"{tmp_path}:{home.env['PYTHONPATH']}"
+    with home.front_started() as client:
+        client.hello()
+        assert client.text("lines", {"count": 1}) == SMALL
+        assert home.pid()
+    assert client.errors == b""
+
+
 def test_each_front_has_its_own_folder_and_environment(home: HubHome, tmp_path: Path):
     folders = [tmp_path / name for name in ("one", "other")]
     for folder in folders:

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -151,10 +152,12 @@ def run(idle_minutes: float, port: int | None, at: str | None, inherit: str | No
     # Imported late: the other commands do not need it.
     from overspill.cli.hubbed import FrontServer
     from overspill.hub.link import route_errors
-    from overspill.hub.memory import keep_memory_together
     from overspill.hub.process import Hub
 
-    keep_memory_together()
+    with suppress(ImportError):  # Python was built without ctypes
+        from overspill.hub.memory import keep_memory_together
+
+        keep_memory_together()
     held = take_place(at, inherit, port)
     kept = [os.dup(each.fileno()) for each in (held.listener, held.http) if each] if port else []
     is_replaced = False
