@@ -146,7 +146,7 @@ class FirstAnswers:
         """Return the result with what is left of the time for which the server said that it may be kept."""
         if not isinstance(left := result.get("ttlMs"), int):
             return result
-        return {**result, "ttlMs": max(0, left - int((time.time() - self._t) * 1000))}
+        return {**result, "ttlMs": max(0, left - max(0, int((time.time() - self._t) * 1000)))}
 
     def note_acknowledged(self, asked: Asked, id: bytes, params: dict[str, Any]) -> bool:
         """Keep what the hub says when a subscription begins. Returns whether the client was told the same already."""
