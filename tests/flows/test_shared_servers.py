@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
 import sys
+import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from http_proxy import ANN, BOB, SERVER, Listening
 from hubs import ENVIRON, HubFront, HubHome, hub_home
 from upstream import is_alive
 from waiting import wait_until
-from wire import OVERSPILL, every
+from wire import OVERSPILL, config, every
 
 from overspill.errors import SettingsError
 from overspill.mcp.client.config import server_configs
+from overspill.mcp.client.handshake import ClientIdentity
+from overspill.mcp.client.peer import Peer, ServerAccess
+from overspill.mcp.client.shared_servers import SharedServers
 from overspill.mcp.host_configs.entries import edit_entry, find_refusal, recognize, unwrap_entry, wrap_entry
 from overspill.text import jsonc
 
@@ -407,6 +413,31 @@ def test_an_idle_conversation_leaves_the_server_to_the_others(era: str, home: Hu
     wait_until(lambda: sorted(states()) == ["idle", "up"])
     assert pid(other) == shared
     assert pid(one) == shared
+
+
+@pytest.mark.anyio
+async def test_a_server_holds_on_to_no_client_that_has_left():
+    servers, own, gone = SharedServers(), config(every("modern")), list[weakref.ref[Peer]]()
+    came, may_leave, left = anyio.Event(), anyio.Event(), anyio.Event()
+
+    async def visit() -> None:
+        access = ServerAccess(own, os.environ, ClientIdentity(is_modern=True))
+        gone.append(weakref.ref(access.peer))
+        async with servers.connect("me", access):
+            came.set()
+            await may_leave.wait()
+        left.set()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(visit)
+        await came.wait()
+        async with servers.connect("me", ServerAccess(own, os.environ, ClientIdentity(is_modern=True))) as stays:
+            may_leave.set()
+            await left.wait()
+            await anyio.wait_all_tasks_blocked()
+            gc.collect()
+            assert gone[0]() is None
+            assert not stays.ended.is_set()
 
 
 @pytest.mark.anyio

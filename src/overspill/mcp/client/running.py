@@ -93,6 +93,7 @@ class RunningServer:
 
     def leave(self, user: User) -> None:
         self.users.remove(user)
+        user.peer = Peer()  # a user that may log is kept when it is gone, but not the client behind it
 
     def may_log(self, user: User) -> bool:
         """Whether the server may send log messages to this user now: only one at a time, as they do not say whose they are."""

@@ -72,7 +72,8 @@ class SharedServer:
         """Start the server. It belongs to none of its users: the first one may be the first to leave."""
         await self._owner.open()
         self._closed = anyio.Event()
-        self._owner.start(partial(self._run, access, self._closed))
+        own = ServerAccess(access.config, access.environ, log=self._log)
+        self._owner.start(partial(self._run, own, self._closed))
 
     @asynccontextmanager
     async def connect(self, access: ServerAccess) -> AsyncGenerator[ServerConnection | None]:
@@ -125,7 +126,7 @@ class SharedServer:
     async def _run(self, access: ServerAccess, closed: anyio.Event) -> None:
         try:
             with self._scope:
-                async with open_server(replace(access, log=self._log)) as self.running:
+                async with open_server(access) as self.running:
                     self._opened.set()
                     await anyio.sleep_forever()
         except Exception as failure:  # of the server, for its users
