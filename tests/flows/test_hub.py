@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from http.cookiejar import CookieJar
 from pathlib import Path
 from urllib.request import HTTPCookieProcessor, build_opener
@@ -149,6 +149,23 @@ def test_a_hub_ends_when_nobody_needs_it(home: HubHome):
     assert hub.wait(30) == 0
     hub.stderr.close()
     assert not os.path.exists(home.place.socket)
+
+
+@pytest.mark.slow
+def test_a_hub_takes_no_more_clients_than_it_can_open_files_for(home: HubHome):
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (96, 96)); from overspill.cli import main; main()"
+    with ExitStack() as opened:
+        hub = opened.enter_context(
+            subprocess.Popen([sys.executable, "-c", limit, "hub", "run"], env=home.env, stderr=subprocess.PIPE)
+        )
+        opened.callback(hub.terminate)
+        assert hub.stderr is not None
+        assert b"listens at" in hub.stderr.readline()
+        fronts = [opened.enter_context(home.elsewhere()) for _ in range(12)]
+        for front in fronts:
+            front.hello()
+            assert front.call("lines", LARGE)["content"][-1]["type"] == "resource_link"
+        assert any(b"as many as it can" in front.errors for front in fronts)
 
 
 def test_restarting_the_hub_lets_calls_end_and_keeps_conversations(home: HubHome):

@@ -31,7 +31,7 @@ _DRAIN_SECONDS = 10.0  # for calls to end before a hub is replaced
 _CHECK_SECONDS = 0.05
 _MAX_FRONTS = 1024
 _MAX_UNGREETED_LINES = 100  # logged about connections without a greeting
-_FILES_PER_FRONT = 8  # open files: the front's socket, and the pipes of a server
+_FILES_PER_FRONT = 10  # open files: two sockets, the pipes of a server, what its session keeps open, and a share of all others
 
 
 class ServedEntry(Struct, dict=True, kw_only=True):
