@@ -27,7 +27,7 @@ _STATE_METHODS = (
 
 
 class PostedStream(OutgoingStream):
-    """Lines that are sent by whom they are from, not by a task that would have to wake up for each."""
+    """Lines that each sender sends itself: a task in between would have to wake up for every one."""
 
     async def send(self, item: SessionMessage) -> None:
         if self._is_closed:
