@@ -34,7 +34,7 @@ async def test_a_day_of_conversations_leaves_only_what_the_store_has_kept(home: 
     early, late = [measure() async for number in live(home.env, 24) if number in (3, 23)]
     more = {name: count for name, count in (late.objects - early.objects).items() if count > 5}
     assert more.keys() == {"overspill.store.files.survey.FoundSession"}
-    assert late.blocks - early.blocks < 20 * 40
+    assert late.blocks - early.blocks < 20 * 200  # a conversation that is still held has thousands
     assert late.files == early.files
 
 

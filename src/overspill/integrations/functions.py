@@ -31,9 +31,10 @@ def wrap_tools(
     """
     require("session", session, (Session, SyncSession), "a Session or a SyncSession")
     require("tools", tools, Sequence, "a list of functions")
+    offered = session.tool_search(tools) if tool_search else tools  # first, because it changes which tools are our own
     sessions = Sessions(Options("functions", session=session))
     run = sessions.begin_run()
-    wrapped = [_wrap(tool, session, run, sessions.asking) for tool in (session.tool_search(tools) if tool_search else tools)]
+    wrapped = [_wrap(tool, session, run, sessions.asking) for tool in offered]
 
     async def list_tools() -> list[ProgramTool]:
         return [ProgramTool(_find_name(tool), "", None, tool) for tool in tools]

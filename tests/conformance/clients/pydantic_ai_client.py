@@ -23,7 +23,7 @@ async def main(tools: str, command: str, *args: str) -> None:
         calls = [ToolCallPart(tool, {}) for tool in json.loads(tools) if tool not in shown]
         return ModelResponse(parts=calls[:1] or [TextPart("done")])
 
-    toolset = MCPToolset(StdioTransport(command, list(args), env=dict(os.environ)))
+    toolset = MCPToolset(StdioTransport(command, list(args), env=dict(os.environ)), init_timeout=60)  # for busy machines
     await Agent(FunctionModel(model), toolsets=[toolset]).run("Call every tool.")
     print(json.dumps(shown))
 
