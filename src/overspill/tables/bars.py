@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice, zip_longest
 
-from overspill.tables.table import FoundTable, Omission, RowFormat, Text, make_unique
+from overspill.tables.table import FoundTable, Omission, RowFormat, Span, Text, make_unique
 from overspill.text.lines import iterate_lines, read_line
 from overspill.text.regex import regex
 
@@ -64,12 +65,14 @@ class FieldByField(RowFormat, frozen=True):
 
     @staticmethod
     def read_fields(row: str) -> dict[str, str]:
-        fields, last = dict[str, str](), ""
+        fields, last = dict[str, list[str]](), ""
         for line in row.splitlines()[1:]:
             name, _, cell = line.partition("|")
             last = name.strip(" +") or last
-            fields[last] = f"{fields[last].rstrip('+ ')}\n{cell.strip()}" if last in fields else cell.strip()
-        return fields
+            lines = fields.setdefault(last, [])
+            lines[-1:] = [before.rstrip("+ ") for before in lines[-1:]]
+            lines.append(cell.strip())
+        return {name: "\n".join(lines) for name, lines in fields.items()}
 
 
 def split_at_bars(row: str) -> list[str]:
@@ -107,6 +110,8 @@ def read_barred(text: Text, start: int, end: int) -> tuple[FoundTable, int] | No
         names.pop()
     joined = make_unique(" ".join(filter(None, parts)) for parts in zip(*names, strict=True))
     edges = [found.start() for found in _JOINT.finditer(drawn)]
+    if not edges:  # the line above a record of `psql -x`
+        return None
     if _JOINT.sub("", drawn[: edges[0] + 1]).strip():  # nothing is drawn around it
         edges = [-1, *edges, len(drawn)]
     rows = Barred(tuple(joined), tuple(edges), "|" not in drawn)
@@ -115,20 +120,34 @@ def read_barred(text: Text, start: int, end: int) -> tuple[FoundTable, int] | No
 
 
 def _read_field_by_field(text: Text, start: int, end: int) -> FoundTable | None:
-    found, names = FoundTable(FieldByField()), dict[str, None]()
-    for span in iterate_lines(text, start, end):
-        line = read_line(text, *span)
-        if _RECORD.match(line):
-            found.starts.append(span[0])
-            found.ends.append(span[1])
-        elif found.starts and "|" in line:
-            found.ends[-1] = span[1]
-        else:
+    """Reads rows up to one whose fields cannot be columns beside those of the rows above it."""
+    found, names, taken = FoundTable(FieldByField()), dict[str, None](), set[str]()
+    for span in _list_records(text, start, end):
+        added = [name for name in FieldByField.read_fields(read_line(text, *span)) if name not in names]
+        keys = {name.lower() for name in added}
+        if make_unique(added) != added or not taken.isdisjoint(keys) or not (names or added):
             break
-    for number in range(len(found)):
-        names |= dict.fromkeys(FieldByField.read_fields(found.read(text, number)))
+        names |= dict.fromkeys(added)
+        taken |= keys
+        found.starts.append(span[0])
+        found.ends.append(span[1])
     found.format = FieldByField(tuple(names))
-    return found if len(found) and names and make_unique(names) == list(names) else None
+    return found if len(found) else None
+
+
+def _list_records(text: Text, start: int, end: int) -> Iterator[Span]:
+    first = last = -1
+    for line_start, line_end in iterate_lines(text, start, end):
+        line = read_line(text, line_start, line_end)
+        if _RECORD.match(line):
+            if first >= 0:
+                yield first, last
+            first = line_start
+        elif first < 0 or "|" not in line:
+            break
+        last = line_end
+    if first >= 0:
+        yield first, last
 
 
 def _read_rows(text: Text, start: int, end: int, found: FoundTable) -> int:

@@ -27,6 +27,7 @@ from overspill.reading.positions import View
 from overspill.reading.query import query
 from overspill.reading.query.document import documents, outline_levels
 from overspill.settings.files import parse_yaml
+from overspill.tables.lines import find_tables
 from overspill.text import jsonc, lenient_json, names
 from overspill.truncate import truncate
 
@@ -70,6 +71,10 @@ def ask_query(text: str) -> None:
         for expression in ("/items/0/name", "items[*].name"):
             with suppress(OverspillError):
                 query(BytesReader(stored(text)), expression, ROOMY, largest=largest)
+
+
+def list_tables(text: str) -> None:
+    list(find_tables(data := stored(text), 0, len(data)))
 
 
 def search(text: str) -> None:
@@ -120,7 +125,7 @@ def test_the_engine_reads_a_document_in_linear_time(document: Document):
 
 
 @every_document
-@pytest.mark.parametrize("read", [ask_query, search, quote, ask_shortener, sketch])
+@pytest.mark.parametrize("read", [ask_query, list_tables, search, quote, ask_shortener, sketch])
 def test_a_stored_output_is_read_in_linear_time(read: Callable[[str], object], document: Document):
     assert is_read_in_linear_time(read, document)
 

@@ -107,9 +107,9 @@ def _cut_prose(text: Text, start: int, end: int, outline: Outline, cut_embedded:
     section = _Section(text, outline, _MAX_PASSAGE_BYTES)
     shouted = False
     underlines: dict[bytes, int] = {}
-    fenced = reached = start
+    fenced = reached = rowless = start
     for line_start, line_end, is_unusual in group_lines(text, start, end, _UNUSUAL):
-        line_start = max(line_start, reached)
+        line_start, barred = max(line_start, reached), None
         if line_start >= line_end:
             continue
         line = text[line_start:line_end] if is_unusual else b""
@@ -126,7 +126,9 @@ def _cut_prose(text: Text, start: int, end: int, outline: Outline, cut_embedded:
             section.line(line_start, line_end)
         elif section.opened < 0 and _UNDERLINE.match(line):
             continue  # above a heading, or between sections
-        elif MAY_BEGIN_BARRED.search(line) and (barred := read_barred(text, line_start, end)) and barred[0]:
+        elif (
+            line_end >= rowless and MAY_BEGIN_BARRED.search(line) and (barred := read_barred(text, line_start, end)) and barred[0]
+        ):
             section.table(barred[0])
             reached = barred[1]
         elif line.count(b"|") >= 2:
@@ -138,6 +140,8 @@ def _cut_prose(text: Text, start: int, end: int, outline: Outline, cut_embedded:
         else:
             section.end_table()
             section.line(line_start, line_end)
+        if barred and not barred[0]:
+            rowless = barred[1]  # no table begins between its rules; reading on from each of them would take quadratic time
     section.end_paragraph()
 
 
