@@ -189,15 +189,20 @@ class IntentAnswers:
                 # A running search continues after the time-out, and its result serves the next reply or question.
                 with anyio.move_on_after(settings.intent_within_secs), suppress(TimeoutError):
                     answer = await anyio.to_thread.run_sync(
-                        lambda: self._searching.submit(copy_context().run, self._find, asked).result(settings.intent_within_secs),
-                        abandon_on_cancel=True,
-                        limiter=self._waiting,
+                        self._search_in_pool, asked, settings.intent_within_secs, abandon_on_cancel=True, limiter=self._waiting
                     )
         except OverspillError:  # a later request for the output reports the problem
             return None
         if answer is not None and answer.found is not None and answer.block:
             self._search.record(kept, answer.found, round((time.perf_counter() - started) * 1000))
         return answer or _Answer(intent.questions[0])
+
+    def _search_in_pool(self, asked: _Asked, seconds: float | None) -> _Answer | None:
+        try:
+            searching = self._searching.submit(copy_context().run, self._find, asked)
+        except RuntimeError:  # the main thread has ended, and pools take nothing more, but a session in another thread works on
+            return self._find(asked)
+        return searching.result(seconds)
 
     def _find(self, asked: _Asked) -> _Answer | None:
         """The most confident answer, or the first of several equally confident ones. Blocks."""

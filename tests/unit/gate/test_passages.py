@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from threading import Event
 from typing import Any
 
@@ -120,6 +122,30 @@ async def test_what_a_late_search_found_is_in_the_next_reply() -> None:
     search.may_end.clear()  # nobody has to search again
     assert (await extend(made, intentWithinSecs=0.2))[0].startswith("handle\n\nPassages found")
     assert (search.begun, search.recorded, search.work) == (1, 1, None)
+
+
+AFTER_THE_MAIN_THREAD = """
+import threading
+from overspill import SyncSession
+
+def read_log():
+    return "alpha is fine\\n" * 20_000 + "The password of the moon is cheese.\\n"
+
+def work():
+    with SyncSession(store="memory://") as session:
+        is_open.set()
+        threading.main_thread().join()
+        print(session.call("read_log", {}, read_log, intent="what is the password of the moon?").text)
+
+is_open = threading.Event()
+threading.Thread(target=work).start()
+is_open.wait()
+"""
+
+
+def test_a_session_in_another_thread_finds_passages_after_the_main_thread_has_ended() -> None:
+    run = subprocess.run([sys.executable, "-c", AFTER_THE_MAIN_THREAD], capture_output=True, text=True, timeout=60, check=True)
+    assert "is cheese." in run.stdout
 
 
 @pytest.mark.promise("nothing-silently-cut")
