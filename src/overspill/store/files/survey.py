@@ -67,21 +67,23 @@ class ShelfIndex:
                 self._runs = {name: self._runs.get(name, {}) for name in names}
                 self._others = [name for name in names if name not in self._final]
                 self._listed_at = state if time.time_ns() - now.st_ctime_ns > _MOMENT_NS else None
+            final: set[str] = set()
             for name in self._others:
                 before, self._runs[name] = self._runs[name], {}
                 with _collect_refusals(refusals), root.open_directory(name) as run:
-                    self._runs[name] = self._read_run(run, refusals)
+                    self._runs[name] = self._read_run(run, refusals, final)
                 is_new = is_new or before != self._runs[name]
-            self._others = [name for name in self._others if name not in self._final]
+            self._others = [name for name in self._others if name not in final]
             if is_new:
                 everything = {session: found for run in self._runs.values() for session, found in run.items()}
                 self._known, self._families = dict(sorted(everything.items())), {}
                 for found in self._known.values():
                     for family in keep.list_families(found.opening.name):
                         self._families.setdefault(family, []).append(found)
+            self._final |= final  # last, because other threads look into these runs until their sessions are known
             return self._known, refusals
 
-    def _read_run(self, run: Directory, refusals: list[StoreError]) -> dict[str, FoundSession]:
+    def _read_run(self, run: Directory, refusals: list[StoreError], final: set[str]) -> dict[str, FoundSession]:
         is_live = lock.is_held(run)  # checked before listing: a run that ends in between may have begun a session
         refused = len(refusals)
         found: dict[str, FoundSession] = {}
@@ -94,7 +96,7 @@ class ShelfIndex:
                 found[session] = FoundSession(place, read_opening(session, directory))
         is_kept = all(each.opening.retention == "keep" for each in found.values())
         if found and is_kept and not is_live and len(refusals) == refused:
-            self._final.add(run.path.name)
+            final.add(run.path.name)
         return found
 
     def list_labels(
@@ -124,17 +126,25 @@ class ShelfIndex:
             clear_dead_run(root, name)
 
     def find(self, root: Directory, session: str) -> Place:
-        if known := self._known.get(session):
-            with suppress(OSError, StoreError), root.open_directory(known.place.run) as run:
-                if layout.has_session(run, session):
-                    return known.place
+        if place := self._find_known(root, session):
+            return place
+        final = frozenset(self._final)
+        if place := self._find_known(root, session):  # a survey in another thread may have just made its run final
+            return place
         refusals: list[StoreError] = []
-        for name in layout.list_runs(root, self._final):
-            if name not in self._final:
+        for name in layout.list_runs(root, final):
+            if name not in final:
                 with _collect_refusals(refusals), root.open_directory(name) as run:
                     if layout.has_session(run, session):
                         return Place(name, session)
         raise refusals[0] if refusals else unknown_session_error(session)
+
+    def _find_known(self, root: Directory, session: str) -> Place | None:
+        if known := self._known.get(session):
+            with suppress(OSError, StoreError), root.open_directory(known.place.run) as run:
+                if layout.has_session(run, session):
+                    return known.place
+        return None
 
 
 def unknown_session_error(session: str) -> UnknownHandle:
