@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import anyio
 import anyio.to_thread
 from hubs import ENVIRON
+from waiting import until
 
 import overspill
 from overspill.cli.hubbed import FrontServer
@@ -118,8 +119,7 @@ async def live(environ: Mapping[str, str], conversations: int) -> AsyncGenerator
         try:
             for number in range(conversations):
                 await anyio.to_thread.run_sync(converse, place, environ)
-                while len(hub.describe()["fronts"]) > 1:  # noqa: ASYNC110
-                    await anyio.sleep(0.01)
+                await until(lambda: len(hub.describe()["fronts"]) == 1)
                 answer = await anyio.to_thread.run_sync(lambda: stays.ask("tools/call", name="where", arguments={}))
                 assert not answer.get("isError"), answer
                 loop.ahead += DAY / conversations

@@ -235,8 +235,8 @@ class Front:
             try:
                 while data := self._confirmations.recv(_READ_BYTES):
                     self._confirmed += data
-            except OSError:  # there are no more now
-                pass
+            except OSError:
+                pass  # there are no more now; if the hub is gone, its connection says so
             while (frame := frames.unpack(self._confirmed, _MAX_FRAME_BYTES)) is not None:
                 self._note_taken(frame[1])
 

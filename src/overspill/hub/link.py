@@ -60,7 +60,7 @@ class FrontLink:
                 if len(frame) <= _MAX_CONFIRMATION_BYTES and self._confirmations.send(frame, socket.MSG_DONTWAIT):
                     return
             except OSError:
-                pass  # the front has left many unread
+                pass  # the front has left many unread or is gone, so this one goes over the connection
             self._confirmations.close()  # later ones must not overtake this one
             self._confirmations = None
         self.post_frames(frame)
@@ -124,7 +124,7 @@ class FrontLink:
         try:
             del self._unsent[: self._connection.send(self._unsent)]
         except BlockingIOError:
-            pass
+            pass  # the front is slow to read, so the rest is sent once it can take more
         except OSError:
             self._lose()
         if self._unsent and self._sent.is_set():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import resource
@@ -26,6 +27,7 @@ from overspill.hub.link import FrontLink, served_front
 from overspill.hub.place import Place, peer_of, process_variables, rights_of
 from overspill.store.conversations import client_of, conversation_of
 
+_USED_UP = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _HELLO_SECONDS = 10.0
 _DRAIN_SECONDS = 10.0  # for calls to end before a hub is replaced
 _CHECK_SECONDS = 0.05
@@ -139,8 +141,9 @@ class Hub:
                 await self._answer_query(link, frame[1])
             elif frame is not None and frame[0] == frames.HELLO:
                 await self._let_in(link, pid, frame[1], has_same_rights=rights == self._rights)
-        except (OSError, ValueError):
-            pass  # the front is gone, or sends what is no frame
+        except (OSError, ValueError) as problem:  # the front is gone, or sends what is no frame
+            if isinstance(problem, OSError) and problem.errno in _USED_UP:
+                os.write(2, f"overspill: a front could not be let in: {problem.strerror}\n".encode())
         except Exception as problem:  # one front's failure must not affect another
             os.write(2, f"overspill: a front failed: {type(problem).__name__}\n".encode())
         finally:

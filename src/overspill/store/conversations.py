@@ -38,7 +38,7 @@ def conversation_of(pid: int) -> str:
                 is_client = pid > 1 or os.stat("/proc/1").st_uid == os.getuid()
                 return f"{_find_machine()}-{pid}-{client.start}" if is_client else ""
     except (OSError, ValueError, IndexError):
-        pass
+        pass  # the process has ended, or the system does not say: its conversation is unknown, which shares nothing
     return ""
 
 
