@@ -18,7 +18,7 @@ from overspill.calls.job import Job
 from overspill.calls.scheduler import JobScheduler
 from overspill.errors import BadRequest, HandleError, OverspillError
 from overspill.extraction import ExtractionFailed, Mode
-from overspill.gate.collect import text_block
+from overspill.gate.collect import CollectedResult, text_block
 from overspill.gate.decide import Keep, Pass, Shorten, decide
 from overspill.gate.gate import Gate
 from overspill.gate.recorder import ReplyRecorder
@@ -266,14 +266,17 @@ class RetrievalTools(Struct, eq=False):
 
     async def _answer_running(self, job: Job, asked: GetToolOutput) -> Page:
         """What a streaming tool has produced so far can already be read."""
-        if asked.mode not in exact.READS_RUNNING or job.result is None or not job.result.produced:
+        collected: CollectedResult | None = job.result
+        if asked.mode not in exact.READS_RUNNING or collected is None or not collected.produced:
             is_documented = self.gate.settings.wording.has_closed_sets
             raise BadRequest(retrieval.not_ready("" if is_documented else job.progress, has_wait_tool=is_documented))
-        stored = await anyio.to_thread.run_sync(self.outputs.partial, job.result, job.tool, job.server)
+        stored = await anyio.to_thread.run_sync(self.outputs.partial, collected, job.tool, job.server)
         with stored:
+            if job.done:  # it ended while it was being read
+                return await self._tool_output(asked)
             if not (readable := stored.kept.size.bytes):
                 raise BadRequest(retrieval.not_ready(job.progress))
-            note = retrieval.partial(readable, job.seconds, job.result.spool.total - readable)
+            note = retrieval.partial(readable, job.seconds, collected.spool.total - readable)
             return await self._fit_page(lambda bound: add_note(note, bound, partial(exact.read_output, stored, asked)))
 
     async def _fit_page(self, read: Callable[[Bound], Page], bound: Bound | None = None) -> Page:

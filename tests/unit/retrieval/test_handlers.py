@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import anyio
+import anyio.from_thread
 import pytest
 from extras import OFFERED
 from frames import parted
@@ -18,6 +19,7 @@ from overspill.retrieval.definitions import TOOLS
 from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.store.memory import MemoryStore
+from overspill.store.protocols import Reader
 from overspill.types import ToolCall
 from overspill.wording import retrieval
 
@@ -254,6 +256,50 @@ async def test_more_retrievals_at_once_than_outputs_are_held_open():
         calls = [ToolCall(str(n), "get_artifact", {"id": each.artifact_id}) for n, each in enumerate(kept)]
         replies = await session.turn(calls, lambda call: "")
         assert [reply.text for reply in replies] == [f"text {number}" for number in range(40)]
+
+
+class EndsTheTool(MemoryStore):
+    """The tool ends when what it has produced so far is opened."""
+
+    end: Callable[[], Awaitable[Any]]
+
+    def open_shelf(self, *given: Any, **options: Any) -> Any:
+        shelf, store = super().open_shelf(*given, **options), self
+        opened = shelf.open
+
+        def open(id: str) -> Reader:
+            reader = opened(id)
+            if hasattr(store, "end"):
+                end = store.end
+                del store.end
+                anyio.from_thread.run(end)
+            return reader
+
+        shelf.open = open
+        return shelf
+
+
+async def test_a_tool_that_ends_while_its_output_is_read_is_answered_as_ended():
+    go, store = anyio.Event(), EndsTheTool()
+
+    async def stream() -> AsyncIterator[str]:
+        yield "first line\n"
+        await go.wait()
+        yield "last line\n"
+
+    async with Session(Settings(), store=store) as session:
+        id = await session.start("tail", {}, stream)
+        await anyio.wait_all_tasks_blocked()
+
+        async def end() -> None:
+            go.set()
+            await session.invoke("get_tool_output", {"id": id, "mode": "wait"})
+
+        store.end = end
+        reply = await session.invoke("get_tool_output", {"id": id, "mode": "slice"})
+        content, note = parted(reply.text)
+        assert content == "first line\nlast line\n"
+        assert "still running" not in note
 
 
 async def test_a_stream_that_is_still_running_can_be_read_so_far():
