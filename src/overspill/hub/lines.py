@@ -98,7 +98,8 @@ class FrontLines:
             self.requests.add(id)
         is_state = getattr(message, "method", "") in _STATE_METHODS
         flags = (frames.IS_REQUEST if is_request else 0) | (frames.IS_STATE if is_state else 0)
-        self._link.confirm(flags, id)
+        if not self._link.confirm(flags, id):
+            await self._link.wait_sent()  # what the front does not know was taken, it sends again if the hub dies
 
     def _encode(self, message: mcp_types.JSONRPCMessage) -> bytes:
         line = encode(message)

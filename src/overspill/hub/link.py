@@ -52,18 +52,19 @@ class FrontLink:
     def post(self, kind: bytes, payload: bytes = b"") -> None:
         self.post_frames(frames.pack(kind, payload))
 
-    def confirm(self, flags: int, id: bytes = b"") -> None:
-        """Tell the front that a line was taken, before anything acts on it."""
+    def confirm(self, flags: int, id: bytes = b"") -> bool:
+        """Tell the front that a line was taken, before anything acts on it. Returns whether the front can read that already."""
         frame = frames.pack(frames.TAKEN, bytes([flags]) + id)
         if self._confirmations is not None:
             try:
                 if len(frame) <= _MAX_CONFIRMATION_BYTES and self._confirmations.send(frame, socket.MSG_DONTWAIT):
-                    return
+                    return True
             except OSError:
                 pass  # the front has left many unread or is gone, so this one goes over the connection
             self._confirmations.close()  # later ones must not overtake this one
             self._confirmations = None
         self.post_frames(frame)
+        return self._sent.is_set()
 
     def post_frames(self, data: bytes) -> None:
         if self._is_gone:
@@ -83,9 +84,13 @@ class FrontLink:
     async def write(self, data: bytes) -> None:
         """Post frames, and wait until the front has all of them. Raises OSError once the front is gone."""
         self.post_frames(data)
-        await self._sent.wait()
+        await self.wait_sent()
         if self._is_gone:
             raise BrokenPipeError
+
+    async def wait_sent(self) -> None:
+        """Wait until the front has all that was posted, or is gone."""
+        await self._sent.wait()
 
     def close(self) -> None:
         if not self._is_gone:

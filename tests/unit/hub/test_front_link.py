@@ -7,14 +7,21 @@ import socket
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from select import select
 
 import anyio
 import pytest
+from anyio.streams.memory import MemoryObjectReceiveStream
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCRequest
 
 from overspill.hub import frames
+from overspill.hub.first_answers import FirstAnswers
+from overspill.hub.lines import FrontLines
 from overspill.hub.link import FrontLink
 from overspill.hub.place import Socket, send_first
+from overspill.hub.process import Front
 
 pytestmark = pytest.mark.anyio
 GREETING = frames.pack(frames.HELLO, b"x" * 300_000)
@@ -93,3 +100,31 @@ async def test_of_what_a_front_hands_over_one_file_is_kept_open_at_most(count: i
         link.confirm(frames.IS_REQUEST, b"1")  # what it handed over is not a socket
         assert read_frames(front) == [b"1"]
     assert len(os.listdir("/dev/fd")) == before
+
+
+async def test_nothing_acts_on_a_line_that_the_front_cannot_know_was_taken(tmp_path: Path):
+    """If the hub were killed now, the front would send every line again that it finds no confirmation for."""
+    calls = [b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"pay"}}\n' % number for number in range(3_000)]
+    acted: list[bytes] = []
+    with connected() as (link, front):
+        confirmations = await greet(link, front)
+        lines = FrontLines(
+            Front(link=link, words=[], folder="/", environ={}, first=FirstAnswers(tmp_path / "lists", [], "/", {}))
+        )
+
+        async def act(incoming: MemoryObjectReceiveStream[SessionMessage | Exception]) -> None:
+            async for message in incoming:
+                assert isinstance(message, SessionMessage)
+                assert isinstance(message.message, JSONRPCRequest)
+                acted.append(b"%d" % int(message.message.id))
+
+        link.put_back(frames.pack(frames.DATA, b"".join(calls)))
+        link.post(frames.LINES, b"x" * 10_000_000)  # an answer that the client does not read
+        async with lines.open() as (incoming, _), anyio.create_task_group() as group:
+            group.start_soon(act, incoming)
+            await anyio.wait_all_tasks_blocked()
+            known = read_frames(confirmations)
+            assert 10 < len(known) < len(calls)
+            assert acted == known
+            group.cancel_scope.cancel()
+        confirmations.close()
