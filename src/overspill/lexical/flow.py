@@ -10,7 +10,7 @@ from msgspec import Struct
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Outline
 from overspill.lexical.query import Query
-from overspill.lexical.rank import Ranking
+from overspill.lexical.rank import Ranking, list_best
 from overspill.text.regex import regex
 
 _MAX_BESIDE = 4
@@ -56,7 +56,7 @@ def flow(index: Index, query: Query, ranking: Ranking) -> dict[int, float]:
     sections = _score_sections(index.outline, ranking) if index.traits.has_topics else ()
     for record, gain in (*beside, *sections):
         scores[record] = scores.get(record, 0.0) + gain
-    best = sorted(scores, key=lambda record: (-scores[record], record))[:_MAX_LEADING]
+    best = list_best(scores, _MAX_LEADING)
     following = [(other, share * scores[record]) for record in best for other, share in _list_following(index, query, record)]
     for record, score in following:
         scores[record] = max(score, scores.get(record, 0.0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -27,7 +27,8 @@ _MAX_PHRASE_GAP_BYTES = 8
 _MAX_RECORDS_BY_LABEL = 400
 """A label alone makes the records below it candidates only if there are at most this many."""
 _CELL_MARKS = b',;|\t"\r\n'
-_CELL_GAPS = (b"  ", b"| ", b" |")
+_SPACE, _GAP_MARKS = ord(" "), b" |"
+"""A space next to another or to a bar also ends a cell."""
 _MAX_FEW_RECORDS = 20
 """With so few records, terms that are in all of them still count."""
 
@@ -39,22 +40,6 @@ class _Hits(Struct):
     labels: dict[int, dict[int, float]]
     found: dict[int, dict[int, float]]
     seen: int
-
-    def add(self, record: int, spot: tuple[int, int, int], weight: float) -> None:
-        """Adds a hit. A mere resemblance (`weight` below 1) counts once, and only if the term itself does not occur."""
-        term, counts = spot[2], self.found.get(record)
-        if counts is None:
-            self.records[record], self.found[record] = [spot], {term: weight}
-            return
-        so_far = counts.get(term, 0.0)
-        if weight < 1 <= so_far:
-            return
-        spots = self.records[record]
-        if so_far < 1 <= weight and so_far:
-            spots[:] = [other for other in spots if other[2] != term]
-            so_far = 0.0
-        spots.append(spot)
-        counts[term] = so_far + weight if weight >= 1 else max(so_far, weight)
 
 
 class Ranking(Struct):
@@ -84,11 +69,15 @@ class Ranking(Struct):
         """Whether the record itself matches the question, not only its labels."""
         return any(self.terms[term].telling for _, _, term in self.hits.get(record, ()))
 
-    def best(self, count: int | None = None) -> list[int]:
-        scores = self.scores
-        if count is not None:
-            return [-record for _, record in nlargest(count, ((score, -record) for record, score in scores.items()))]
-        return sorted(scores, key=lambda record: (-scores[record], record))
+    def best(self, count: int) -> list[int]:
+        return list_best(self.scores, count)
+
+
+def list_best(scores: dict[int, float], count: int) -> list[int]:
+    """The first few records with the highest scores. Comparing scores alone is much faster than comparing pairs."""
+    least = min(nlargest(count, scores.values()), default=0.0)
+    few = [record for record, score in scores.items() if score >= least]
+    return sorted(few, key=lambda record: (-scores[record], record))[:count]
 
 
 def rank(index: Index, query: Query) -> Ranking:
@@ -97,7 +86,7 @@ def rank(index: Index, query: Query) -> Ranking:
     terms, hits = index.samples.search(every, _MIN_BYTES_PER_HIT, partial(_collect, index))
     labels, found, total = hits.labels, hits.found, hits.seen
     extents = outline.extents
-    direct: Counter[int] = Counter(term for counts in found.values() for term in counts)
+    direct: Counter[int] = Counter(chain.from_iterable(found.values()))
     for label, marks in labels.items():
         for term in marks:
             direct[term] += extents[label]
@@ -140,31 +129,52 @@ def _drop_task_words(terms: tuple[Term, ...]) -> tuple[Term, ...]:
 
 def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> tuple[_Hits, set[int]]:
     """The hits, and the terms that occur in records or labels."""
-    outline = index.outline
+    outline, text, celled = index.outline, index.text, index.traits.is_celled
+    starts, ends, label_starts, label_ends = outline.starts, outline.ends, outline.label_starts, outline.label_ends
     found = _Hits({}, {}, {}, len(outline))
     finder = Finder(terms, code=index.traits.is_code)
-    text, celled, has_labels = index.text, index.traits.is_celled, len(outline.label_starts) > 0
     hits = chain.from_iterable(finder.hits(text, *span) for span in (index.spans if terms else ()))
-    record, first, last = -1, 0, 0
+    spots, counts = list[tuple[int, int, int]](), dict[int, float]()
+    first = last = label = label_end = 0
+    next_label = label_starts[0] if label_starts else len(text)
     for start, end, term, exactness in islice(hits, most):
-        if has_labels and (label := outline.label_at(start)) >= 0:
+        if start >= next_label:
+            label = bisect_right(label_starts, start) - 1
+            label_end = label_ends[label]
+            next_label = label_starts[label + 1] if label + 1 < len(label_starts) else len(text)
+        if start < label_end:
             marks = found.labels.setdefault(label, {})
             marks[term] = max(exactness, marks.get(term, 0.0))
-        if not first <= start < last:
-            record = outline.record_at(start)
-            first, last = (outline.starts[record], outline.ends[record]) if record >= 0 else (start, start)
-        if record >= 0:
-            alone = celled and exactness == 1 and _is_cell(text, start, end, first, last)
-            found.add(record, (start, end, term), WEIGHTS.whole_cell if alone else exactness)
+        if start >= last:
+            if (record := outline.record_at(start)) < 0:
+                continue
+            first, last = starts[record], ends[record]
+            spots = found.records[record] = []
+            counts = found.found[record] = {}
+        weight = exactness
+        if celled and exactness == 1 and _is_cell(text, start, end, first, last):
+            weight = WEIGHTS.whole_cell
+        so_far = counts.get(term, 0.0)
+        if weight < 1 <= so_far:
+            continue  # a mere resemblance counts once, and only if the term itself does not occur
+        if so_far < 1 <= weight and so_far:
+            spots[:] = [other for other in spots if other[2] != term]
+            so_far = 0.0
+        spots.append((start, end, term))
+        counts[term] = so_far + weight if weight >= 1 else max(so_far, weight)
     if (left := next(hits, None)) is not None:
         found.seen = max(1, outline.record_from(left[0]) - 1)
-    return found, {term for counts in (*found.labels.values(), *found.found.values()) for term in counts}
+    return found, set(chain.from_iterable((*found.labels.values(), *found.found.values())))
 
 
 def _is_cell(text: Text, start: int, end: int, first: int, last: int) -> bool:
     """Whether a hit fills the space between the marks or gaps on both sides."""
-    return (start == first or text[start - 1] in _CELL_MARKS or text[max(first, start - 2) : start] in _CELL_GAPS) and (
-        end >= last or text[end] in _CELL_MARKS or text[end : min(last, end + 2)] in _CELL_GAPS
+    return (
+        start == first
+        or (before := text[start - 1]) in _CELL_MARKS
+        or (before == _SPACE and start - 2 >= first and text[start - 2] in _GAP_MARKS)
+    ) and (
+        end >= last or (after := text[end]) in _CELL_MARKS or (after == _SPACE and end + 1 < last and text[end + 1] in _GAP_MARKS)
     )
 
 

@@ -70,7 +70,7 @@ def find_spans(pattern: Pattern, text: Searched, pos: int, endpos: int) -> Itera
     match: Callable[..., list[tuple[int, int]]] = cast("Any", pattern)._regexp.Match
     while pos <= endpos and (span := match(_UNANCHORED, text, pos, endpos)[0])[0] >= 0:
         yield span
-        pos = max(span[1], pos + 1)
+        pos = span[1] if span[1] > pos else pos + 1
 
 
 def find_groups(pattern: Pattern, text: Searched, pos: int, endpos: int, *, anchored: bool = False) -> list[tuple[int, int]]:
