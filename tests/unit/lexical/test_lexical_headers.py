@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from overspill.lexical.index import Index, build
-from overspill.lexical.rows.cells import read_columns
+from overspill.lexical.rows.cells import read_columns, read_rows
 from overspill.lexical.select import select
 
 HEADER = (
@@ -57,3 +57,19 @@ def test_spans_that_are_no_sizes_count_as_one_column_and_huge_ones_end():
     assert list_columns(header, rows) == ["a", "b", "c"]
     wide = "<tr>" + "".join(f"<th colspan=999 rowspan=999>{number}</th>" for number in range(300)) + "</tr>"
     assert len(list_columns(wide, rows)) <= 500
+
+
+def test_a_row_may_be_one_cell_that_spans_all_columns_or_have_no_text():
+    rows = (
+        '<tr><td rowspan=3>north</td><td colspan=2>calm</td></tr><tr><td colspan=2>1.5</td></tr><tr><td colspan="2"></td></tr>'
+        '<tr><td colspan="3">no data</td></tr><tr><td>south</td><td>a</td><td>b</td></tr>'
+    )
+    index = build(f"<table><tr><th>Where</th><th>First</th><th>Last</th></tr>{rows}</table><p>calm | too</p>".encode())
+    (table,) = index.outline.tables
+    assert [cells for _, cells in read_rows(index, table)] == [
+        ["north", "calm", "calm"],
+        ["north", "1.5", "1.5"],
+        ["north", "", ""],
+        ["no data", "no data", "no data"],
+        ["south", "a", "b"],
+    ]

@@ -55,9 +55,9 @@ class _Section(Paragraphs):
     header = -1
     first_row = -1
 
-    def row(self, line: bytes | bytearray, start: int, end: int) -> None:
-        """The first row is the header. Skips the line below it if it has no words."""
-        if not line.strip(DRAWN):
+    def row(self, line: bytes | bytearray, start: int, end: int, *, may_be_empty: bool = False) -> None:
+        """The first row is the header. Skips the line below it if it has no words, unless rows may be empty."""
+        if not line.strip(DRAWN) and (self.header < 0 or not may_be_empty):
             return
         if self.header < 0:
             self.end_paragraph()
@@ -85,15 +85,16 @@ class _Section(Paragraphs):
 
 
 def _cut_page(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
-    """In the text that the engine makes of a page, every line is a paragraph, a row or a heading."""
+    """In the text that the engine makes of a page, every line is a paragraph, a row or a heading. A row has a bar for each cell:
+    below a header, even one for a cell that spans all columns."""
     section = _Section(text, outline, _MAX_PASSAGE_BYTES)
     for line_start, line_end in skip_blank_lines(text, start, end):
         line = text[line_start:line_end]
         if is_blank(line):
             if TABLE_EDGE in line:
                 section.end_paragraph()
-        elif line.count(b"|") >= 2:
-            section.row(line, line_start, line_end)
+        elif line.count(b"|") >= (2 if section.header < 0 else 1):
+            section.row(line, line_start, line_end, may_be_empty=True)
         elif depth := _find_depth(line, _MARKED):
             section.heading(line_start, line_end, depth)
         else:
