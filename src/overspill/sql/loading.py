@@ -33,7 +33,7 @@ from overspill.sql.protocol import (
 from overspill.sql.querying import run
 from overspill.sql.statements import quote_name
 from overspill.sql.writing import RowWriter, TableSource, Work, write_rows
-from overspill.tables.json_tables import JsonTable, find_json_tables, is_list_of_rows, read_json_table
+from overspill.tables.json_tables import JsonTable, find_in_few, find_json_tables, is_list_of_rows, read_json_table
 from overspill.tables.json_text import hold_json
 from overspill.tables.rows import read_tables
 from overspill.tables.table import MAX_TABLES, ROW, FoundTable, JsonRows, Unreadable, make_name, write_note
@@ -93,7 +93,7 @@ def _find(layout: Layout, source: Path, text: mmap.mmap, work: Work) -> list[Tab
     elif layout == "documents" and text.find(b"\n\n") < 0 and text.find(b"\n\r\n") < 0 and text[:1] not in b"\r\n\xef":
         found = read_json_at_once(source, text, whole, write, is_lines=True)  # without blank lines, row and line numbers agree
     elif layout == "document":
-        if is_list_of_rows(whole.raw):
+        if is_list_of_rows(whole.raw) and not find_in_few(whole.raw):
             found = read_json_at_once(source, text, whole, lambda: _write_json(whole, work))
         if not found:
             return _find_in_document(text, work)

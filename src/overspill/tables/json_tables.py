@@ -31,7 +31,7 @@ _MIN_SHARED_KEYS = 0.5
 _MIN_SHARED_KEYS_OF_LISTS = 0.75
 """The share of keys that lists must have in common. High, because separate tables all have an id and a name."""
 _ROWS = regex(rb"\[\s*+(?:null\s*+,\s*+)*+\{")
-_ROWS_INSIDE = regex(rb"\[(?:\s|\\++[nrt])*+(?:null(?:\s|\\++[nrt])*+,(?:\s|\\++[nrt])*+)*+\{")
+ROWS_INSIDE = regex(rb"\[(?:\s|\\++[nrt])*+(?:null(?:\s|\\++[nrt])*+,(?:\s|\\++[nrt])*+)*+\{")
 """The beginning of a list of objects anywhere, even in a string."""
 _GRID = regex(rb"\s*+\[\s*+\[\s*+\"")
 _MIN_GRID_NAMES = 3
@@ -127,7 +127,7 @@ def _find(raw: memoryview, pointer: str, title: str, depth: int) -> Iterator[Jso
     if depth > _MAX_DEPTH:
         return
     if opening == b"[" and is_list_of_rows(raw):
-        yield from _find_in_few(raw, pointer, depth) or [JsonTable(raw, pointer, title)]
+        yield from find_in_few(raw, pointer, depth) or [JsonTable(raw, pointer, title)]
     elif opening == b"[" and read_grid(raw):
         yield JsonTable(raw, pointer, title, "grid")
     elif opening == b"{":
@@ -144,7 +144,7 @@ def _find(raw: memoryview, pointer: str, title: str, depth: int) -> Iterator[Jso
             return
         for name, member in members.items():
             # Skip members without a list of objects and with too few objects to be rows themselves.
-            if bytes(member).count(b"{") > MIN_ROWS or _ROWS_INSIDE.search(member) or _GRID.match(member):
+            if bytes(member).count(b"{") > MIN_ROWS or ROWS_INSIDE.search(member) or _GRID.match(member):
                 yield from _find(memoryview(member), f"{pointer}/{_escape(name)}", name, depth + 1)
     elif opening == b'"' and raw.nbytes > 1 and re.match(rb"\"(?:\\[nrt]|\s)*+(?:[\[{]|[^\n\"]{0,400}?(?:\\n|```))", raw[:999]):
         with suppress(*UNREADABLE):
@@ -182,7 +182,7 @@ def read_grid(raw: Json) -> tuple[str, ...]:
     return ()
 
 
-def _find_in_few(raw: memoryview, pointer: str, depth: int) -> list[JsonTable]:
+def find_in_few(raw: memoryview, pointer: str = "", depth: int = 0) -> list[JsonTable]:
     """The tables in the texts of one or two objects, such as MCP results."""
     try:
         few = _Few.decode(raw)

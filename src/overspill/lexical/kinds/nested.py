@@ -28,6 +28,8 @@ _MAX_MEMBER_BYTES = 1_000
 """The longest record for a member that is not a container."""
 _MAX_RUN_BYTES = 700
 """Plain members are grouped up to this size."""
+_MAX_HOLDERS = 2
+"""How many elements of an array may hold rows in their strings, as MCP results do. More of them are rows themselves."""
 _FILL = escape(FILLERS)
 _MEMBER = compile_pattern(rb",[\s\v" + _FILL + rb"]*\"|>[\s\v]*<")
 CONTENT = regex(rb"[^\s,{}\[\]" + _FILL + rb"]")
@@ -81,7 +83,7 @@ def cut_tree(text: Text, tree: Tree, start: int, end: int, outline: Outline, emb
                 position, number = tree.ends[last - 1], number + count
                 continue
             first, inside, position, number = tree.starts[child], tree.insides[child], tree.ends[child], number + 1
-            if child in tree.texts:
+            if child in tree.texts or child in tree.short_texts:
                 outer, outline.base = outline.base, outline.label(first, inside, label)
                 embedded(inside, position - 1)
                 outline.base = outer
@@ -97,7 +99,9 @@ def _is_whole(text: Text, tree: Tree, node: int) -> bool:
     if not children and node not in tree.arrays:
         return tree.ends[node] - tree.starts[node] <= (MAX_ROW_BYTES if tree.parents[node] in tree.arrays else MAX_WHOLE_BYTES)
     is_row, has_text = tree.parents[node] in tree.arrays, not tree.texts.isdisjoint(children)
-    if has_text and not is_row:
+    if not is_row and (has_text or node in tree.around_rows):
+        return False
+    if node in tree.around_rows and len(tree.children[tree.parents[node]]) <= _MAX_HOLDERS:
         return False
     is_short = is_row and not (has_text and tree.is_list_of_texts(tree.parents[node]))
     if tree.ends[node] - tree.starts[node] > (MAX_ROW_BYTES if is_short else MAX_WHOLE_BYTES):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 
-from overspill.tables.json_tables import MIN_ROWS, Shape
+from overspill.tables.json_tables import MIN_ROWS, ROWS_INSIDE, Shape
 from overspill.tables.table import Text
 from overspill.text import pieces
 from overspill.text.patterns import compile_pattern, find_groups
@@ -38,6 +38,8 @@ _XML = regex(rb"(<!--|<!\[CDATA\[)|<[?!][^>]*+(?:>|\Z)|<[A-Za-z][^<>]*/>|(<[A-Za
 _ARRAY_START = ord("[")
 _CLOSES = {b"<!--": b"-->", b"<![CDATA[": b"]]>"}
 _ESCAPES = (b"\\n", b'\\"')
+_STRING_OF_ROWS = regex(rb"\"(?:[^\"\\\n\[{]{0,400}+\\n){0,4}+(?:\s|\\[nrt])*+" + ROWS_INSIDE.pattern + rb"\s*+\\\"")
+"""A string that holds a list of objects, perhaps below a few words."""
 _COLON = regex(rb"\s*+:(\s*+[{\[])?+")
 _STRING = compile_pattern(rb'(?s)"[^"\\]*(?:\\.[^"\\]*)*"')
 _PLAIN_MEMBERS = regex(_MEMBERS)
@@ -59,6 +61,10 @@ class Tree:
         self.children: dict[int, list[int]] = {}
         self.arrays: set[int] = set()
         self.texts: set[int] = set()
+        self.short_texts: set[int] = set()
+        """Shorter strings that are texts only because they hold a list of objects."""
+        self.around_rows: set[int] = set()
+        """The containers around strings that hold a list of objects."""
         self.runs: dict[int, int] = {}
         """How many consecutive rows without containers begin with this one, which are not larger than `MAX_ROW_BYTES`."""
         self._lists_of_texts: dict[int, bool] = {}
@@ -94,6 +100,16 @@ class Tree:
         self.depth -= 1
         self.ends[node] = end
         return self.parents[node]
+
+    def add_text(self, start: int, inside: int, end: int, parent: int, *, has_rows: bool, is_text: bool) -> None:
+        node = self.open(start, inside, parent)
+        self.close(node, end)
+        if node == parent:
+            return
+        (self.texts if is_text else self.short_texts).add(node)
+        while has_rows and parent >= 0 and parent not in self.around_rows:
+            self.around_rows.add(parent)
+            parent = self.parents[parent]
 
     def is_long(self, position: int) -> bool:
         """Whether the first container is still open, and so long that only the ends of whole rows in it matter."""
@@ -197,11 +213,11 @@ def _read_string(text: Text, first: int, end: int, tree: Tree, node: int, key: i
         node = tree.open(first, last, node)
         if text[last - 1] == _ARRAY_START:
             tree.arrays.add(node)
-    elif last - first >= MIN_EMBEDDED_BYTES and any(pieces.find(text, escape, first, last) >= 0 for escape in _ESCAPES):
-        embedded = tree.open(key if key >= 0 else first, first + 1, node)
-        if embedded != node:
-            tree.texts.add(embedded)
-        tree.close(embedded, last)
+        return node, -1, last
+    has_rows = _STRING_OF_ROWS.match(text, first, last) is not None
+    is_text = last - first >= MIN_EMBEDDED_BYTES and any(pieces.find(text, escape, first, last) >= 0 for escape in _ESCAPES)
+    if has_rows or is_text:
+        tree.add_text(key if key >= 0 else first, first + 1, last, node, has_rows=has_rows, is_text=is_text)
     return node, -1, last
 
 
