@@ -41,7 +41,7 @@ def _cut_delimited(text: Text, start: int, end: int, outline: Outline, cut_embed
         heading = replace(heading, format=take_heading(text, start, end, FILLERS).format)
     for span in heading.above:
         outline.record(*span)
-    if found := find_delimited(text, replace(heading, above=()), end, FILLERS):
+    if found := find_delimited(text, heading, end, FILLERS):
         outline.add_table(found, outline.header)
     elif heading.header:
         outline.record(*heading.header)
