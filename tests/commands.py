@@ -51,6 +51,7 @@ class Place:
         (root / "cwd").mkdir()
         monkeypatch.chdir(root / "cwd")
         monkeypatch.setenv("XDG_CONFIG_HOME", str(root / "config"))
+        monkeypatch.setenv("XDG_STATE_HOME", str(root / "state"))  # lists of all stores have nothing that other tests left
         monkeypatch.setenv("HOME", str(root))
 
     def overspill(self, *args: str) -> Result:

@@ -17,8 +17,11 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 
 
 @pytest.fixture
-def home() -> Iterator[HubHome]:
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubHome]:
+    monkeypatch.delenv("XDG_STATE_HOME")  # a hub in this process leaves nothing where other tests look
     with hub_home() as found:
+        for name in ("HOME", "XDG_RUNTIME_DIR", "TMPDIR"):
+            monkeypatch.setenv(name, found.env[name])
         yield found
 
 
@@ -28,9 +31,7 @@ def anyio_backend():
 
 
 @pytest.mark.anyio
-async def test_a_day_of_conversations_leaves_only_what_the_store_has_kept(home: HubHome, monkeypatch: pytest.MonkeyPatch):
-    for name in ("HOME", "XDG_RUNTIME_DIR", "TMPDIR"):
-        monkeypatch.setenv(name, home.env[name])
+async def test_a_day_of_conversations_leaves_only_what_the_store_has_kept(home: HubHome):
     early, late = [measure() async for number in live(home.env, 24) if number in (3, 23)]
     more = {name: count for name, count in (late.objects - early.objects).items() if count > 5}
     assert more.keys() == {"overspill.store.files.survey.FoundSession"}
@@ -39,9 +40,7 @@ async def test_a_day_of_conversations_leaves_only_what_the_store_has_kept(home: 
 
 
 @pytest.mark.anyio
-async def test_a_client_works_on_after_each_night_in_which_the_machine_sleeps(home: HubHome, monkeypatch: pytest.MonkeyPatch):
-    for name in ("HOME", "XDG_RUNTIME_DIR", "TMPDIR"):
-        monkeypatch.setenv(name, home.env[name])
+async def test_a_client_works_on_after_each_night_in_which_the_machine_sleeps(home: HubHome):
     assert [number async for number in live(home.env, 3)] == [0, 1, 2]  # eight hours each
 
 
