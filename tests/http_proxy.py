@@ -19,7 +19,9 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.proxy.http import FixedPrincipals, ListenOptions, serve_http
+from overspill.mcp.host_configs.hub_clients import identify_token
+from overspill.mcp.proxy.guard import Principals
+from overspill.mcp.proxy.http import ListenOptions, serve_http
 from overspill.mcp.proxy.options import PROXY_DEFAULTS, SHARED_DEFAULTS, ProxyOptions
 from overspill.mcp.proxy.served_clients import open_clients
 from overspill.settings import load
@@ -96,8 +98,10 @@ class Served(_Reachable):
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        async with open_clients(self._settings, self._options, {}, lambda _: None) as clients:
-            await serve_http(FixedPrincipals(clients, (ANN, BOB)), self._listen, self._listener, self._stop)
+        tokens = [identify_token(token.encode()) for token in (ANN, BOB)]
+        async with open_clients(self._settings, self._options, {}, lambda _: None, principals=tokens) as clients:
+            principals = Principals(lambda _: None, self._options.gone_after, clients)
+            await serve_http(principals, self._listen, self._listener, self._stop)
 
     def end(self) -> None:
         assert self._loop is not None

@@ -19,7 +19,7 @@ from forked import Forked
 
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.proxy.options import PROXY_DEFAULTS, ProxyOptions
-from overspill.mcp.proxy.served_clients import open_clients
+from overspill.mcp.proxy.served_clients import LOCAL, open_clients
 from overspill.mcp.proxy.stdio import serve_stdio
 from overspill.settings import load
 
@@ -256,7 +256,7 @@ class Served(Wire):
 
         async def run() -> None:
             async with open_clients(loaded, self._options, {}, self.log.append) as clients:
-                await serve_stdio(clients, anyio.Event(), source, target)
+                await serve_stdio(clients[LOCAL], anyio.Event(), source, target)
 
         try:
             anyio.run(run)

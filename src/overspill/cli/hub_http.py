@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import anyio
@@ -24,6 +23,7 @@ from overspill.hub.process import Hub, ServedEntry
 from overspill.mcp.client.shared_servers import SharedServers
 from overspill.mcp.host_configs.entries import SERVERS_VARIABLE
 from overspill.mcp.host_configs.hub_clients import HubClient
+from overspill.mcp.proxy.guard import Principals
 from overspill.mcp.proxy.http import ListenOptions, serve_http
 from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.served_clients import ServedClients, open_clients
@@ -49,15 +49,11 @@ class _TokenHolder:
         self.is_opened, self.has_ended = anyio.Event(), anyio.Event()
 
 
-class TokenHolders:
-    """The principals of a hub: each has its own servers, session and settings."""
-
-    gone_after = ProxyOptions({}, {}).gone_after
+class TokenHolders(Principals):
+    """The principals of a hub: each has its own servers, session and settings, and may come and go."""
 
     def __init__(self, hub: Hub) -> None:
-        self.log: Callable[[str], None] = inform
-        self.requests = Counter[str]()
-        self.hang_up: Callable[[str], None] = lambda _: None
+        super().__init__(inform, ProxyOptions({}, {}).gone_after, {})
         self._hub = hub
         self._known = find_hub_clients()
         self._stamps: Mapping[str, object] = {}
@@ -87,13 +83,6 @@ class TokenHolders:
             raise holder.problem or OverspillError("The hub cannot serve this token; its log says why.")
         return holder.clients
 
-    def count_sessions(self, principal: str) -> int:
-        holder = self._open.get(principal)
-        return holder.clients.count_sessions(principal) if holder and holder.clients else 0
-
-    async def has_store(self) -> bool:
-        return all([await each.clients.has_store() for each in list(self._open.values()) if each.clients])
-
     async def _keep_looking(self) -> None:
         while True:
             await anyio.sleep(_SECONDS_BETWEEN_CHECKS)
@@ -121,6 +110,7 @@ class TokenHolders:
     def _end(self, principal: str, holder: _TokenHolder) -> None:
         if self._open.get(principal) is holder:
             del self._open[principal]
+            self.served.pop(principal, None)
         holder.has_ended.set()
 
     async def _serve_holder(self, principal: str, holder: _TokenHolder) -> None:
@@ -128,7 +118,7 @@ class TokenHolders:
             client = await anyio.to_thread.run_sync(self._known.read, principal)
             if client is not None:
                 with self._hub.counting(ServedEntry(over_http=client.file)) as entry:
-                    await self._serve(client, holder, entry)
+                    await self._serve(principal, client, holder, entry)
         except (OSError, OverspillError) as problem:
             holder.problem = OverspillError(str(problem))
         except Exception as problem:  # one client's failure must not affect another
@@ -137,7 +127,7 @@ class TokenHolders:
             self._end(principal, holder)
             holder.is_opened.set()
 
-    async def _serve(self, client: HubClient, holder: _TokenHolder, entry: ServedEntry) -> None:
+    async def _serve(self, principal: str, client: HubClient, holder: _TokenHolder, entry: ServedEntry) -> None:
         environ = {**os.environ, "PATH": client.path, SERVERS_VARIABLE: client.servers}
         around = Surroundings(environ, Path(client.folder), is_served=True)
         prepared = await anyio.to_thread.run_sync(prepare, _WORDS, around)  # a file may be on a disk that hangs
@@ -145,9 +135,12 @@ class TokenHolders:
             raise OverspillError("The hub cannot run the servers of this token; its log says why.")
         if why := find_refusal(prepared):
             raise OverspillError(f"The hub cannot serve this token, because {why}.")
-        served = endpoints(prepared.settings, environ)
+        settings, options, log = prepared.settings, prepared.options, prepared.log
         servers = SharedServers()  # for the conversations of this token
-        async with open_clients(prepared.settings, prepared.options, served, prepared.log, servers=servers) as clients:
-            holder.clients, entry.describe = clients, clients.describe_servers
+        served = endpoints(settings, environ)
+        async with open_clients(settings, options, served, log, servers=servers, principals=[principal]) as found:
+            holder.clients, entry.describe = found[principal], found[principal].describe_servers
+            if self._open.get(principal) is holder:  # else the token was revoked meanwhile
+                self.served[principal] = found[principal]
             holder.is_opened.set()
             await holder.has_ended.wait()

@@ -200,8 +200,10 @@ async def serve(
         await anyio.to_thread.run_sync(import_module, "overspill.mcp.proxy.http")  # meanwhile, a hub gives first answers
         from overspill.mcp.client.process import end_unused
         from overspill.mcp.client.shared_servers import SharedServers
-        from overspill.mcp.proxy.http import FixedPrincipals, serve_http
-        from overspill.mcp.proxy.served_clients import open_clients
+        from overspill.mcp.host_configs.hub_clients import identify_token
+        from overspill.mcp.proxy.guard import Principals
+        from overspill.mcp.proxy.http import serve_http
+        from overspill.mcp.proxy.served_clients import LOCAL, open_clients
         from overspill.mcp.proxy.stdio import serve_stdio
     except ImportError as missing:
         raise lacks_mcp("proxy") from missing
@@ -218,13 +220,14 @@ async def serve(
         sessions, servers = shared.make() if shared is not None else (None, None)
         if listen is not None:
             servers = SharedServers()  # among the clients of one token
-        async with open_clients(settings, options, served, log, sessions, servers) as clients:
+        principals = [identify_token(token.encode()) for token in listen.tokens] if listen is not None else [LOCAL]
+        async with open_clients(settings, options, served, log, sessions, servers, principals=principals) as clients:
             if serve_client is not None:
-                await serve_client(clients, stop)
+                await serve_client(clients[LOCAL], stop)
             elif listen is None or listener is None:
-                await serve_stdio(clients, stop)
+                await serve_stdio(clients[LOCAL], stop)
             else:
-                await serve_http(FixedPrincipals(clients, listen.tokens), listen, listener, stop)
+                await serve_http(Principals(log, options.gone_after, clients), listen, listener, stop)
     finally:
         with anyio.CancelScope(shield=True):
             await end_unused(options.servers.values())

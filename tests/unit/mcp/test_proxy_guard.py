@@ -1,36 +1,32 @@
 """How many sessions one token may have. As many as it takes to see that over HTTP would be as many servers."""
 
-from collections import Counter
+from collections.abc import Mapping
 
 import httpx2
 import pytest
 from starlette.responses import PlainTextResponse
 
+from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.host_configs.hub_clients import identify_token
-from overspill.mcp.proxy.guard import Guard
+from overspill.mcp.proxy.guard import Guard, Principals
+from overspill.mcp.proxy.options import ProxyOptions
+from overspill.mcp.proxy.served_clients import open_clients
+from overspill.settings import Settings
 
 pytestmark = pytest.mark.anyio
 HOST = "127.0.0.1:8850"
 
 
-class OneToken:
-    names = (identify_token(b"ann's"),)
-
-    def __init__(self, sessions: int) -> None:
-        self._sessions, self.requests = sessions, Counter[str]()
-
-    def count_sessions(self, principal: str) -> int:
-        return self._sessions
-
-
 async def ask(sessions: int, **headers: str) -> httpx2.Response:
-    guard = Guard(
-        PlainTextResponse("let in"),
-        principals=OneToken(sessions),
-        hosts={HOST},
-        origins=set[str](),
-        are_files_short=lambda: False,
-    )
+    ann = identify_token(b"ann's")
+    options = ProxyOptions({"every": ServerConfig("every", command="every")}, {})
+    async with open_clients(Settings(store="memory:"), options, {}, lambda _: None, principals=[ann]) as clients:
+        clients[ann].sessions = sessions
+        principals = Principals(lambda _: None, options.gone_after, clients)
+        return await call(Guard(PlainTextResponse("let in"), principals, {HOST}, set[str](), lambda: False), headers)
+
+
+async def call(guard: Guard, headers: Mapping[str, str]) -> httpx2.Response:
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(guard), base_url=f"http://{HOST}") as http:
         return await http.post("/mcp", headers={"Authorization": "Bearer ann's", **headers})
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hmac
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from typing import Protocol
+from collections.abc import Callable, Collection, Mapping, Sequence
 
+import anyio.to_thread
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
@@ -17,6 +17,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from overspill.mcp.host_configs.hub_clients import identify_token
+from overspill.mcp.proxy.served_clients import ServedClients
 from overspill.web.server import IS_STREAM, LET_IN, max_files
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
@@ -29,22 +30,35 @@ PRINCIPAL = "overspill.principal"
 """The guard sets this in the scope of a request that it lets in: whose request it is."""
 
 
-class KnownPrincipals(Protocol):
-    """Who is let in. Each has a token, whose digest is its name."""
+class Principals:
+    """Who is let in, and among which clients each is served. Each has a token, whose digest is its name."""
 
-    requests: Counter[str]
-    """How many requests of each are being answered."""
+    def __init__(self, log: Callable[[str], None], gone_after: float, served: Mapping[str, ServedClients]) -> None:
+        self.log, self.gone_after = log, gone_after
+        self.served = dict(served)
+        self.requests = Counter[str]()
+        """How many requests of each are being answered."""
+        self.hang_up: Callable[[str], None] = lambda _: None
+        """Closes the connections of a principal. Set when the server starts."""
 
     @property
-    def names(self) -> Sequence[str]: ...
-    def count_sessions(self, principal: str) -> int: ...
+    def names(self) -> Sequence[str]:
+        return [*self.served]
+
+    async def open(self, principal: str) -> ServedClients:
+        """Return the clients of a principal. Raises OverspillError if it cannot be served."""
+        return self.served[principal]
+
+    async def has_store(self) -> bool:
+        stores = {each.store for each in self.served.values()}
+        return all([await anyio.to_thread.run_sync(store.answers) for store in stores])
 
 
 class Guard(Struct, eq=False):
     """Refuses a request before anything else looks at it. Does not pass the token on."""
 
     app: ASGIApp
-    principals: KnownPrincipals
+    principals: Principals
     hosts: Collection[str]
     origins: Collection[str]
     are_files_short: Callable[[], bool]
@@ -112,7 +126,8 @@ class Guard(Struct, eq=False):
         version = headers.get("mcp-protocol-version")
         if "mcp-session-id" in headers or (version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS):
             return None  # such a request opens no session
-        if self.principals.count_sessions(principal) >= _MAX_SESSIONS_PER_TOKEN:
+        served = self.principals.served.get(principal)
+        if served is not None and served.sessions >= _MAX_SESSIONS_PER_TOKEN:
             return _refuse_for_now(f"This token has {_MAX_SESSIONS_PER_TOKEN} sessions open.")
         if self.are_files_short():
             return PlainTextResponse("The proxy has too many files open for a new session. Try again later.", 503, _RETRY_LATER)

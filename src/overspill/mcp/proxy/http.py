@@ -5,11 +5,8 @@ from __future__ import annotations
 import socket
 import ssl
 import time
-from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Protocol
 
 import anyio
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
@@ -24,12 +21,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from overspill.errors import OverspillError, SettingsError
 from overspill.mcp.client.connection import ClientIdentity
-from overspill.mcp.host_configs.hub_clients import identify_token
 from overspill.mcp.proxy.client_request import ClientRequest
-from overspill.mcp.proxy.guard import MAX_BODY_BYTES, PRINCIPAL, Guard, KnownPrincipals
+from overspill.mcp.proxy.guard import MAX_BODY_BYTES, PRINCIPAL, Guard, Principals
 from overspill.mcp.proxy.proxy import build_protocol_server
 from overspill.mcp.proxy.served_client import ServedClient
-from overspill.mcp.proxy.served_clients import ClientKey, ServedClients
 from overspill.text.urls import is_loopback
 from overspill.web.server import Descriptors, WebServer, bracket, open_listener
 
@@ -108,54 +103,17 @@ class ListenOptions(Struct, frozen=True):
         return frozenset(name.lower() for name in names)
 
 
-class Principals(KnownPrincipals, Protocol):
-    """Who is served, and with which servers. Tokens may come and go."""
-
-    log: Callable[[str], None]
-    gone_after: float
-    hang_up: Callable[[str], None]
-    """Closes the connections of a principal. Set when the server starts."""
-
-    async def open(self, principal: str) -> ServedClients:
-        """Return the clients among which this principal's are served. Raises OverspillError if it cannot be served."""
-        ...
-
-    async def has_store(self) -> bool: ...
-
-
-class FixedPrincipals:
-    """The principals of a proxy, who all use its servers."""
-
-    def __init__(self, clients: ServedClients, tokens: Sequence[str]) -> None:
-        self.names = [identify_token(token.encode()) for token in tokens]
-        self.log, self.gone_after = clients.log, clients.options.gone_after
-        self.hang_up: Callable[[str], None] = lambda _: None
-        self.requests = Counter[str]()
-        self.count_sessions, self.has_store = clients.count_sessions, clients.has_store
-        self._clients = clients
-
-    async def open(self, principal: str) -> ServedClients:
-        return self._clients
-
-
 def build_application(principals: Principals, listen: ListenOptions, port: int, descriptors: Descriptors) -> Starlette:
     async def find(request: ClientRequest, identity: ClientIdentity) -> ServedClient:
-        principal = _principal(request.http_request.scope)
-        clients = await principals.open(principal)
+        clients = await principals.open(request.http_request.scope[PRINCIPAL])
         session = request.connection.session_id or ""
-        owner = ClientKey(principal, session)
         if session and request.method == "initialize":
-            request.connection.exit_stack.callback(clients.leave, owner)
-        return await clients.find(owner, identity)
+            request.connection.exit_stack.callback(clients.leave, session)
+        return await clients.find(session, identity)
 
     manager = StreamableHTTPSessionManager(
         build_protocol_server(find), max_request_body_size=MAX_BODY_BYTES, session_idle_timeout=principals.gone_after
     )
-
-    @asynccontextmanager
-    async def lifespan(_: Any) -> AsyncGenerator[None]:
-        async with manager.run():
-            yield
 
     hosts = listen.host_headers(port)
     guard = Middleware(
@@ -168,7 +126,8 @@ def build_application(principals: Principals, listen: ListenOptions, port: int, 
     )
     health = Middleware(Health, has_store=principals.has_store)
     # Around the routes, so that a refused client learns nothing about them, not even that a slash is missing.
-    return Starlette(routes=[Route(PATH, _ClientConnections(manager, principals))], middleware=[health, guard], lifespan=lifespan)
+    routes = [Route(PATH, _ClientConnections(manager, principals))]
+    return Starlette(routes=routes, middleware=[health, guard], lifespan=lambda _: manager.run())
 
 
 class _ClientConnections(StreamableHTTPASGIApp):
@@ -179,21 +138,17 @@ class _ClientConnections(StreamableHTTPASGIApp):
         self._principals = principals
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        owner = ClientKey(_principal(scope), Headers(scope=scope).get(MCP_SESSION_ID_HEADER, ""))
+        session = Headers(scope=scope).get(MCP_SESSION_ID_HEADER, "")
         try:
-            clients = await self._principals.open(owner.principal)
+            clients = await self._principals.open(scope[PRINCIPAL])
         except OverspillError as problem:
             await PlainTextResponse(str(problem), 503)(scope, receive, send)
             return
-        with clients.connected(owner):
-            if owner.session and not clients.has(owner):  # the client starts another session, as the protocol says
+        with clients.connected(session):
+            if session and not clients.has(session):  # the client starts another session, as the protocol says
                 await PlainTextResponse("This session has ended.", 404)(scope, receive, send)
             else:
                 await super().__call__(scope, receive, send)
-
-
-def _principal(scope: Scope) -> str:
-    return scope["user"].access_token.client_id
 
 
 async def serve_http(principals: Principals, listen: ListenOptions, listener: socket.socket, stop: anyio.Event) -> None:

@@ -59,9 +59,10 @@ class ProxyOptions(Struct, frozen=True):
         own = [{**server.env, **server.headers} for server in self.servers.values()]
         return {name: value for named in (self.environ, *own) for name, value in named.items()}
 
-    def servers_of(self, principal: str) -> Mapping[str, ServerConfig]:
+    def of(self, principal: str) -> ProxyOptions:
+        """The options for one principal."""
         owner = principal if self.separates_logins else ""
-        return {name: replace(server, login_owner=owner) for name, server in self.servers.items()}
+        return replace(self, servers={name: replace(server, login_owner=owner) for name, server in self.servers.items()})
 
     def family(self, principal: str) -> str:
         """The name shared by sessions that share outputs: the same principal with the same servers, even after a restart."""

@@ -21,9 +21,10 @@ from overspill.mcp.client.handshake import ClientIdentity
 from overspill.mcp.proxy.client_request import ClientRequest
 from overspill.mcp.proxy.proxy import build_protocol_server
 from overspill.mcp.proxy.served_client import ServedClient
-from overspill.mcp.proxy.served_clients import ClientKey, ServedClients
+from overspill.mcp.proxy.served_clients import ServedClients
 
-STDIO = ClientKey("local", "stdio")
+STDIO = "stdio"
+"""The session of the only client."""
 _READ_BYTES = 1 << 16
 _WRITE_BYTES = getattr(select, "PIPE_BUF", 512)  # what a writable pipe takes without blocking
 _MAX_WAITING_BYTES = 1 << 16  # of unread lines; beyond this, senders wait
