@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from msgspec.structs import replace
 
 from overspill.extraction.chunks import Span
@@ -12,7 +10,7 @@ from overspill.extraction.findings import NOT_FOUND, NOT_FOUND_YET
 from overspill.extraction.inquiry import run_in_thread
 from overspill.extraction.provenance import read_excerpts
 from overspill.text import tokens
-from overspill.truncate import truncate_stored
+from overspill.truncate import Cut, read_ends, truncate_ends
 from overspill.types import UNLIKELY, Extraction
 
 BUILTIN = "builtin/lexical"
@@ -80,9 +78,12 @@ def extract_with_engine(document: Document, query: str, max_tokens: int, engine:
 
 def extract_by_truncation(document: Document, policy: Policy) -> Extraction:
     """The beginning and the end of the document. Blocks. Reads only as much of both as it may show."""
-    size, limit = document.size, policy.max_tokens * tokens.CHARS_PER_TOKEN
-    truncate = partial(truncate_stored, document.reader.read, document.reader.size, size.chars, size.lines)
-    while tokens.has_more_than((cut := truncate(limit)).text, policy.max_tokens) and limit > 1:
+    size, reader, limit = document.size, document.reader, policy.max_tokens * tokens.CHARS_PER_TOKEN
+
+    def cut_to(limit: int) -> Cut:
+        return truncate_ends(*read_ends(reader.read, reader.size, limit), size.chars, size.lines, limit)
+
+    while tokens.has_more_than((cut := cut_to(limit)).text, policy.max_tokens) and limit > 1:
         limit = limit * 3 // 4
     return Extraction(
         text=cut.text,

@@ -27,10 +27,10 @@ __all__ = [
     "Shape",
     "Strategy",
     "StrategyName",
+    "read_ends",
     "read_shape",
     "truncate",
     "truncate_ends",
-    "truncate_stored",
     "truncate_until",
 ]
 
@@ -98,19 +98,10 @@ def truncate_ends(
     return shorten_ends(strategy if strategy in ENDS_ARE_ENOUGH else "head_tail", ends, limit, shape)
 
 
-def truncate_stored(
-    read: Callable[[int, int], bytes],
-    size: int,
-    total_chars: int,
-    total_lines: int,
-    limit: int,
-    strategy: str = "head_tail",
-    shape: Shape = _DEFAULT_SHAPE,
-) -> Cut:
-    """Like `truncate_ends`, for `size` bytes of which `read` returns a range. Reads only what it may show of each end."""
+def read_ends(read: Callable[[int, int], bytes], size: int, limit: int) -> tuple[str, str]:
+    """Both ends of `size` bytes of which `read` returns a range, for `truncate_ends`: as much of each as it may show."""
     reach = 4 * limit  # a character has at most four bytes, so the halves of characters are not among the last or first `limit`
-    head, tail = decode(read(0, reach))[:limit], decode(read(max(0, size - reach), size))[-limit:]
-    return truncate_ends(head, tail, total_chars, total_lines, limit, strategy, shape)
+    return decode(read(0, reach))[:limit], decode(read(max(0, size - reach), size))[-limit:]
 
 
 def _check(limit: int, strategy: str) -> None:

@@ -16,10 +16,10 @@ from overspill.truncate import (
     Cut,
     Shape,
     StrategyName,
+    read_ends,
     read_shape,
     truncate,
     truncate_ends,
-    truncate_stored,
     truncate_until,
 )
 
@@ -48,10 +48,10 @@ def test_the_door_is_short() -> None:
         "Shape",
         "Strategy",
         "StrategyName",
+        "read_ends",
         "read_shape",
         "truncate",
         "truncate_ends",
-        "truncate_stored",
         "truncate_until",
     ]
 
@@ -118,8 +118,8 @@ def test_ends_give_what_the_whole_text_gives(strategy: str) -> None:
 @pytest.mark.parametrize("text", ["aé€🎉" * 90, "🎉" * 301, "é" * 299 + "🎉", "€a" * 150])
 def test_stored_bytes_give_what_their_text_gives(text: str) -> None:
     data, limit = text.encode(), 100
-    ends = truncate_stored(lambda start, end: data[start:end], len(data), len(text), 1, limit)
-    assert ends == truncate(text, limit)
+    ends = read_ends(lambda start, end: data[start:end], len(data), limit)
+    assert truncate_ends(*ends, len(text), 1, limit) == truncate(text, limit)
 
 
 @pytest.mark.parametrize("strategy", ["element", "none"])
