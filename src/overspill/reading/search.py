@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from overspill.errors import BadRequest
@@ -77,10 +78,14 @@ class Search:
         self._block = min(block, _FIRST_BLOCK_BYTES)  # small, because many searches end with their first page
 
     def hits(self) -> Iterator[Hit]:
+        return chain.from_iterable(self.blocks())
+
+    def blocks(self) -> Iterator[Iterator[Hit]]:
+        """The hits of one block after the other, for a caller that looks at the clock between them."""
         start = self._line_start
         while self.reached < len(self._buffer):
             end, following = self._whole_lines(start)
-            yield from self._hits_in(start, end)
+            yield self._hits_in(start, end)
             self.reached = start = following
             self._block = min(self._block * _BLOCK_GROWTH, self._max_block)
 

@@ -34,8 +34,6 @@ _SQL_SECONDS = 10
 _MAX_WAIT_SECONDS = 10
 _REACH_BYTES = 300
 """The bytes of a line shown on each side of a match."""
-_BLOCK_BYTES = 32 << 20
-"""The bytes searched between two checks of the clock."""
 A = TypeVar("A")
 
 
@@ -123,17 +121,15 @@ def find_spans(pattern: Pattern, data: bytes) -> Iterator[Span]:
 def find_pattern(text: ShownText, words: str) -> SearchResult:
     pattern, due = compile_words(words), time.monotonic() + MAX_SECONDS / 2
     buffer = text.reader.buffer()[: text.view.bytes]
-    hits: list[SearchHit] = []
-    at = 0
-    while at < len(buffer):
-        end = _find_line_end(buffer, at + _BLOCK_BYTES)
-        for found in Search(buffer[:end], pattern, at, line_start=at, reach=_REACH_BYTES).hits():
+    search, hits = Search(buffer, pattern, 0, line_start=0, reach=_REACH_BYTES), list[SearchHit]()
+    for block in search.blocks():
+        if time.monotonic() > due:
+            note = f"Only the first {search.reached:,} of {len(buffer):,} bytes were searched in time."
+            return SearchResult(tuple(hits), notes=(note,))
+        for found in block:
             if len(hits) == MAX_HITS:
                 return SearchResult(tuple(hits), notes=(f"The first {MAX_HITS} hits. There are more.",))
             hits.append(_make_hit(text, buffer, pattern, found.start, found.end))
-        at = end
-        if time.monotonic() > due and at < len(buffer):
-            return SearchResult(tuple(hits), notes=(f"Only the first {at:,} of {len(buffer):,} bytes were searched in time.",))
     return SearchResult(tuple(hits), notes=(f"{len(hits):,} hits in {len(buffer):,} bytes.",))
 
 
@@ -145,13 +141,3 @@ def _make_hit(text: ShownText, buffer: memoryview, pattern: Pattern, start: int,
     found = pattern.search(shown, here)
     last = found.end() if found and here == found.start() < found.end() else len(shown)
     return SearchHit(line, (start, first + last), decode(shown[:here]), decode(shown[here:last]), decode(shown[last:]))
-
-
-def _find_line_end(buffer: memoryview, at: int) -> int:
-    """Return the start of the first line after this position."""
-    while at < len(buffer):
-        found = bytes(buffer[at : at + (1 << 20)]).find(b"\n")
-        if found >= 0:
-            return at + found + 1
-        at += 1 << 20
-    return len(buffer)
