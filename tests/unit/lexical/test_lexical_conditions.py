@@ -108,6 +108,13 @@ def test_rows_of_a_table_in_lines_are_compared(separator: str, question: str, ex
     assert [name for name in expected if name not in shown] == []
 
 
+def test_of_two_columns_the_one_with_the_whole_name_is_compared() -> None:
+    lines = ["name,homer86,homeruns", *(f"Player{number},{300 - number},{number}" for number in range(300))]
+    shown = select(build("\n".join(lines).encode()), "Whose career home runs exceed 297?", max_tokens=60).text
+    assert "Player298" in shown
+    assert "Player2," not in shown
+
+
 _PRICES = "name,price,since,lasts\n" + "".join(
     f"item{number},{number},{2020 + number % 6}-{number % 12 + 1:02}-{number % 28 + 1:02},{number % 90}m {number % 60}s\n"
     for number in range(1, 3000)

@@ -127,12 +127,14 @@ def fill_row(cells: list[str], columns: int) -> list[str]:
 
 
 def find_column(names: list[str], words: Sequence[str]) -> int | None:
-    """The column named by the first of these words that names any. If it names several, the one that most of the words name."""
+    """The column named by the first of these words that names any. If it names several, the one that most of the words name,
+    unabbreviated if possible."""
     known = [(_remember_stems if len(name) <= _MAX_REMEMBERED_CHARS else _stem_name)(name) for name in names]
     stems = [stem(word) for word in words if word not in read_lexicon("stop") and len(word) > 1]
 
-    def naming(number: int) -> int:
-        return sum(any(is_same_word(word, part) for part in known[number]) for word in stems)
+    def naming(number: int) -> tuple[int, int]:
+        same = [any(is_same_word(word, part) for part in known[number]) for word in stems]
+        return sum(same), len(known[number].intersection(stems))
 
     for word in stems:
         if named := [number for number, parts in enumerate(known) if any(is_same_word(word, part) for part in parts)]:
