@@ -36,7 +36,7 @@ _MAX_ROW_PARTS = 700
 _MIN_BYTES_BESIDE = 1_024
 """A hit nearer to the edge of a part may belong with text in the next part."""
 _HEAD_BYTES = 1 << 20
-_LINE_BLOCK_BYTES = 1 << 12
+_LINE_BLOCK_BYTES = 1 << 11
 _COLOURED_MEMORY_PER_BYTE = 5
 _MEASURED_ELEMENTS = 64
 
@@ -114,7 +114,7 @@ class Index:
     def kind(self) -> str:
         return self._output.kind.name
 
-    @property
+    @cached_property
     def traits(self) -> Traits:
         return self._output.kind.traits
 
@@ -179,15 +179,15 @@ class Index:
     def samples(self) -> TermSamples:
         return TermSamples(self.text, code=self.traits.is_code)
 
-    @property
+    @cached_property
     def text(self) -> Text:
         return self._build[0]
 
-    @property
+    @cached_property
     def outline(self) -> Outline:
         return self._build[1]
 
-    @property
+    @cached_property
     def fill(self) -> bytes:
         return self._build[2]
 
@@ -261,5 +261,4 @@ def _choose_parts(parts: Parts, places: Iterable[int]) -> set[int]:
 def _count_line_ends(source: Source, start: int, end: int) -> int:
     """The number of line ends in a span. A line end that straddles two blocks belongs to the first."""
     part = source[start:end]
-    shared = source[max(0, start - 1) : start + 1] == b"\r\n"
-    return count_line_ends(part) - (shared and start < end)
+    return count_line_ends(part) - (part[:1] == b"\n" and source[start - 1 : start] == b"\r")

@@ -5,7 +5,7 @@ Finding an answer takes several drafts, which share most of their pieces. Each p
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -78,19 +78,23 @@ class Drafts:
         return merged
 
     def _are_adjacent(self, end: int, start: int) -> bool:
-        if start - end < _MAX_GAP_BYTES and (end, start) not in self._adjacent:
+        if start - end >= _MAX_GAP_BYTES:
+            return False
+        is_blank = self._adjacent.get((end, start))
+        if is_blank is None:
             first = bytes(self._index.text[end:start]).translate(None, self._index.fill).lstrip(_BLANKS)[:1]
             # Rendering matters only if the first character is neither blank nor a letter or digit.
             is_blank = not first or (not first.isalnum() and not render(self._index, end, start).strip(" ,\t\r\n"))
             self._adjacent[end, start] = is_blank
-        return self._adjacent.get((end, start), False)
+        return is_blank
 
     def _write_piece(self, piece: Piece) -> tuple[str, str]:
         """The locator of a piece and its text as a model reads it."""
-        if piece not in self._written:
+        written = self._written.get(piece)
+        if written is None:
             place = make_locator(self._index, piece.record, piece.start)
-            self._written[piece] = place, render(self._index, piece.start, piece.end)
-        return self._written[piece]
+            written = self._written[piece] = place, render(self._index, piece.start, piece.end)
+        return written
 
     def write_excerpt(self, piece: Piece) -> Found:
         index, start, end = self._index, piece.start, piece.end
@@ -101,12 +105,14 @@ class Drafts:
     def _count(self, pieces: list[Piece]) -> Shown:
         """What these pieces show. A record counts as shown even if only part of it is."""
         outline = self._index.outline
-        there = {
-            record
-            for piece in pieces
-            for record in range(bisect_right(outline.ends, piece.start), bisect_left(outline.starts, piece.end))
-        }
+        starts, records = outline.starts, len(outline)
+        there: set[int] = set()
+        for piece in pieces:
+            record = piece.record if piece.record >= 0 else bisect_right(outline.ends, piece.start)
+            while record < records and starts[record] < piece.end:
+                there.add(record)
+                record += 1
         matches = len(there & self._way.matches)
-        compared = min(MOST_ROWS, len(outline)) if self._way.partly else 0
+        compared = min(MOST_ROWS, records) if self._way.partly else 0
         is_trimmed = any(piece.trimmed for piece in pieces)
         return Shown(matches, len(there) - matches, is_trimmed, self._has_noise, compared, self._way.notes)

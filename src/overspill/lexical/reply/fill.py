@@ -208,7 +208,7 @@ class BudgetFill:
         if record in self._shown:
             return None, 0.0
         outline = self.index.outline
-        locator = 1.0 if {record - 1, record + 1} & self._whole else self._locators.get(record)
+        locator = 1.0 if record - 1 in self._whole or record + 1 in self._whole else self._locators.get(record)
         if locator is None:
             place = make_locator(self.index, record, outline.starts[record])
             locator = self._locators[record] = self._estimate.cost_text(f"[{place}]") + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 
 from msgspec import Struct
 
@@ -78,9 +78,17 @@ def _step(index: Index, container: int, start: int) -> str:
         return ""
     if container in outline.uncounted:
         return "*"
-    first, last = outline.record_from(outline.label_starts[container]), outline.record_from(start)
-    labels = outline.label_parents[container + 1 : bisect_left(outline.label_starts, start)]
-    return str(outline.under[first:last].count(container) + labels.count(container))
+    return str(bisect_left(index.remember(_list_members, container), start))
+
+
+def _list_members(index: Index, container: int) -> list[int]:
+    """Where the records and the labels directly inside a container start. It contains at least one record."""
+    outline = index.outline
+    first = outline.record_from(outline.label_starts[container])
+    last = min(first + outline.extents[container], len(outline)) - 1
+    labels = range(container + 1, bisect_right(outline.label_starts, outline.starts[last]))
+    members = [outline.label_starts[label] for label in labels if outline.label_parents[label] == container]
+    return sorted(members + [outline.starts[record] for record in range(first, last + 1) if outline.under[record] == container])
 
 
 class Shown(Struct, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from itertools import pairwise
 
 from msgspec.structs import replace
@@ -27,9 +27,9 @@ def move_repeats(index: Index, order: Order) -> Order:
     said: set[bytes] = set()
     new: Order = []
     repeated: Order = []
-    for record, score in order[:_MAX_COMPARED_RECORDS]:
-        words = _read_words(index, record, _SIGNS)
-        (repeated if words in said else new).append((record, score))
+    compared = order[:_MAX_COMPARED_RECORDS]
+    for pair, words in zip(compared, _read_words(index, [record for record, _ in compared], _SIGNS), strict=True):
+        (repeated if words in said else new).append(pair)
         if words:
             said.add(words)
     return [*new, *repeated, *order[_MAX_COMPARED_RECORDS:]]
@@ -42,7 +42,8 @@ def leave_out_noise(index: Index, steps: tuple[Step, ...], matches: Container[in
         return steps
     others = list(dict.fromkeys(record for step in steps for record, _ in step.order if record not in telling))
     others = others[:_MAX_COUNTED_RECORDS]
-    words = {record: (_read_words(index, record, _SIGNS + _DIGITS), record in matches) for record in others}
+    read = _read_words(index, others, _SIGNS + _DIGITS)
+    words = {record: (said, record in matches) for record, said in zip(others, read, strict=True)}
     times = Counter(words.values())
     frequent = {record for record, said in words.items() if said[0] and times[said] >= _MIN_NOISE_TIMES}
     noise: set[int] = set()
@@ -54,8 +55,11 @@ def leave_out_noise(index: Index, steps: tuple[Step, ...], matches: Container[in
     return left if noise and any(step.order for step in left) else steps
 
 
-def _read_words(index: Index, record: int, signs: bytes) -> bytes:
-    """The words to compare; empty if the record is too long."""
-    start, end = index.outline.starts[record], index.outline.ends[record]
-    is_short = end - start <= _MAX_COMPARED_BYTES
-    return bytes(index.text[start:end]).translate(None, signs + index.fill).lower() if is_short else b""
+def _read_words(index: Index, records: list[int], signs: bytes) -> Iterator[bytes]:
+    """The words to compare in each record; none if it is too long."""
+    text, ignored = index.text, signs + index.fill
+    spans = ((index.outline.starts[record], index.outline.ends[record]) for record in records)
+    return (
+        bytes(text[start:end]).translate(None, ignored).lower() if end - start <= _MAX_COMPARED_BYTES else b""
+        for start, end in spans
+    )
