@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from bisect import bisect_right
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -101,8 +103,9 @@ def test_every_excerpt_is_a_verbatim_slice_within_the_budget(data: bytes, query:
     for found in selection.excerpts:
         assert end <= found.start_byte < found.end_byte <= len(data)
         assert found.text == decode(data[found.start_byte : found.end_byte])
-        before = data[: found.start_byte]
-        assert found.start_line == 1 + before.count(b"\n") + before.count(b"\r") - before.count(b"\r\n")
+        line_ends = [line_end.end() for line_end in re.finditer(rb"\r\n?|\n", data)]
+        assert found.start_line == 1 + bisect_right(line_ends, found.start_byte)
+        assert found.end_line == 1 + bisect_right(line_ends, found.end_byte - 1)
         end = found.end_byte
 
 

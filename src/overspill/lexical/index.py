@@ -259,6 +259,6 @@ def _choose_parts(parts: Parts, places: Iterable[int]) -> set[int]:
 
 
 def _count_line_ends(source: Source, start: int, end: int) -> int:
-    """The number of line ends in a span. A line end that straddles two blocks belongs to the first."""
+    """The number of line ends in a span. A line end that straddles two spans belongs to the second, where it ends."""
     part = source[start:end]
-    return count_line_ends(part) - (part[:1] == b"\n" and source[start - 1 : start] == b"\r")
+    return count_line_ends(part) - (part[-1:] == b"\r" and source[end : end + 1] == b"\n")

@@ -11,7 +11,7 @@ from overspill.text.regex import regex
 
 FILLERS = bytes((0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE)))
 """Bytes that never occur in UTF-8. They replace removed parts of text."""
-_SAMPLE_BYTES = 4096
+_SAMPLE_BYTES = 512
 _SHORT_LINE_BYTES = 32
 BLANK = b" \t\r\n\f\v" + FILLERS
 _LINE = regex(rb"[^\n]*+\n|[^\n]++\Z")

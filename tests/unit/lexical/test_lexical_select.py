@@ -138,6 +138,13 @@ def test_lines_are_counted_the_same_however_they_end_and_wherever_they_stand(lin
         assert [found.end_line for found in select(build(data), "needle").excerpts] == [2_000]
 
 
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_an_excerpt_that_includes_the_end_of_a_line_ends_on_that_line(line_end: str) -> None:
+    data = line_end.join(f"line {number} of the log" for number in range(1, 300)).encode()
+    (found,) = select(build(data), "line 77", max_tokens=30).excerpts
+    assert (found.text, found.start_line, found.end_line) == (f"line 77 of the log{line_end}", 77, 77)
+
+
 def test_memory_maps_and_views_are_searched_without_a_copy(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_bytes(LOG)

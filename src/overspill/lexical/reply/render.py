@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 
 from msgspec import Struct
@@ -81,14 +82,15 @@ def _step(index: Index, container: int, start: int) -> str:
     return str(bisect_left(index.remember(_list_members, container), start))
 
 
-def _list_members(index: Index, container: int) -> list[int]:
+def _list_members(index: Index, container: int) -> array[int]:
     """Where the records and the labels directly inside a container start. It contains at least one record."""
     outline = index.outline
     first = outline.record_from(outline.label_starts[container])
     last = min(first + outline.extents[container], len(outline)) - 1
     labels = range(container + 1, bisect_right(outline.label_starts, outline.starts[last]))
     members = [outline.label_starts[label] for label in labels if outline.label_parents[label] == container]
-    return sorted(members + [outline.starts[record] for record in range(first, last + 1) if outline.under[record] == container])
+    members += [outline.starts[record] for record in range(first, last + 1) if outline.under[record] == container]
+    return array("q", sorted(members))
 
 
 class Shown(Struct, frozen=True):
