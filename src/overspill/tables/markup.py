@@ -230,9 +230,9 @@ def read_page(text: Text) -> Iterator[tuple[FoundTable, Row]]:
 def read_spanning(rows: bytes) -> list[list[list[str]]]:
     """The rows of a table's header, and the others, with the cells that span columns or rows. Tables inside cells end first."""
     with suppress(Unreadable):
-        grid = _parse(b"<table>%b</table>" % rows)[-1]
-        cells = [row[:_MAX_SPANNED_COLUMNS] for row in grid.rows]
-        return [cells[: grid.header_rows], cells[grid.header_rows :]]
+        for grid in _parse(b"<table>%b</table>" % rows)[-1:]:  # none if a comment or a script does not end
+            cells = [row[:_MAX_SPANNED_COLUMNS] for row in grid.rows]
+            return [cells[: grid.header_rows], cells[grid.header_rows :]]
     return [[], []]
 
 

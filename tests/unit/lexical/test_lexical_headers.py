@@ -73,3 +73,9 @@ def test_a_row_may_be_one_cell_that_spans_all_columns_or_have_no_text():
         ["no data", "no data", "no data"],
         ["south", "a", "b"],
     ]
+
+
+def test_a_table_with_a_comment_that_does_not_end_is_read_without_its_spans():
+    rows = "<tr><th>a</th><th colspan=2>b</th></tr>" + "<tr><td>1</td><td>2</td></tr>" * 4
+    index = build(f"<table>{rows}<tr><td>x<!-- y</td></tr></table>".encode())
+    assert [read_columns(index, table) for table in index.outline.tables] == [["a", "b"]]
