@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from heapq import nlargest
 from itertools import chain, islice, takewhile
 from typing import Any
@@ -52,6 +53,8 @@ def make_json_card(read: Read, sample: OutputSample, layout: Layout) -> Card | N
         data = part.data if layout == "documents" else _mend(part.data)
     try:
         held = hold_documents(data, layout)
+        if not held.documents:
+            return None
         first, *others = map(Raw, held.documents)
         root = first if others or data[:1] == b"[" else open_raw(first)
         may_hold_tables = not is_object(root) or _may_hold_tables(list(root.values()), len(data))
@@ -115,11 +118,12 @@ def _outline(found: Sequence[Value], part: OutputSample) -> Card | None:
     shapes = [_indent(shape) for shape in islice(levels, 1)]
 
     def draft() -> Iterator[str]:
-        """Yields the shapes drafted for another size first, then new ones."""
+        """Yields the shapes drafted for another size first, then new ones, down to a level that cannot be read."""
         yield from shapes
-        for shape in map(_indent, levels):
-            shapes.append(shape)
-            yield shape
+        with suppress(*UNREADABLE):
+            for shape in map(_indent, levels):
+                shapes.append(shape)
+                yield shape
 
     def fit(room: int, count: Count) -> list[str]:
         fitting = takewhile(lambda shape: len(shape) <= _MAX_CHARS_PER_TOKEN * room and count(shape) <= room, draft())

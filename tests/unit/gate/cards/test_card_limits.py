@@ -79,6 +79,8 @@ FAKE = "\n".join(
         b"".join(b"c%d," % number for number in range(10_000)) + b"\n" + (b"1," * 10_000 + b"\n") * 9,
         b'{"a":"\\ud800"}\n' * 2_000,
         b'[{"a":NaN},{"a":1e999},{"a":1}]' + b" " * 20_000,
+        b'{"a": x1}\n' * 3_000,
+        b"{%b}" % b",".join(b'"k%d":[{"a":"\xff"},{"b":"\xff"}]' % number for number in range(20)),
         json.dumps([{"a" * 500: "b" * 900} for _ in range(40)]).encode(),
         json.dumps([{f"k{key}": key for key in range(3_000)} for _ in range(9)]).encode(),
     ],
