@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import accumulate, pairwise
 
@@ -102,10 +102,12 @@ def find_aligned(header: str, rows: Sequence[str], rule: str = "") -> RowFormat 
     return None
 
 
-def is_data(header: list[str], rows: Sequence[list[str]]) -> bool:
+def is_data(header: list[str], rows: Iterable[list[str]]) -> bool:
     """Whether an apparent header is a row of data: it has a number where the others have numbers."""
-    for place, cell in enumerate(header):
-        if NUMBER.match(cell):
+    numbers = [place for place, cell in enumerate(header) if NUMBER.match(cell)]
+    if numbers:
+        rows = list(rows)
+        for place in numbers:
             below = [row[place] for row in rows if place < len(row) and row[place]]
             if sum(NUMBER.match(each) is not None for each in below) > _MIN_ALIKE_SHARE * len(below):
                 return True

@@ -97,12 +97,14 @@ def _is_above(row: list[str], below: list[str], width: int) -> bool:
 def count_header_rows(rows: list[list[str]], width: int) -> int:
     """Counts rows of names: words above columns of numbers, or years above columns of other values."""
     body = [row for row in rows[_MAX_HEADER_ROWS:] or rows[1:] if len(row) == width]
-    numbers = [column for column in range(width) if _are_mostly(NUMBER, [row[column] for row in body])]
     for count in range(min(_MAX_HEADER_ROWS, len(rows) - 1), 1, -1):
         upper, lowest = rows[: count - 1], rows[count - 1]
-        named = len(lowest) == width and sum(is_value(lowest[column].strip()) for column in numbers)
+        if len(lowest) != width or not all(_are_names(row, body) for row in (*upper, lowest)):
+            continue
+        numbers = [column for column in range(width) if _are_mostly(NUMBER, [row[column] for row in body])]
+        named = sum(is_value(lowest[column].strip()) for column in numbers)
         has_groups = all(any(one.strip() and other.strip() in ("", one.strip()) for one, other in pairwise(row)) for row in upper)
-        if named and (named > 1 or has_groups) and all(_are_names(row, body) for row in (*upper, lowest)):
+        if named and (named > 1 or has_groups):
             return count
     is_worded = not all(map(_PERIOD.match, rows[0]))
     return int(is_worded and _are_names(rows[0], rows[1:]))
@@ -125,5 +127,7 @@ def _are_names(row: list[str], body: Sequence[list[str]]) -> bool:
 def _are_mostly(pattern: Pattern[str], cells: list[str]) -> bool:
     """Whether most cells that have a value match the pattern."""
     others = [cell for cell in cells if not pattern.match(cell)]
+    if len(others) == len(cells):
+        return False
     filled = len(cells) - sum(not is_value(cell.strip()) for cell in others)
-    return filled > 0 and len(cells) - len(others) >= _MIN_ALIKE * filled
+    return len(cells) - len(others) >= _MIN_ALIKE * filled

@@ -10,6 +10,7 @@ import re
 from collections.abc import Container, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from itertools import count, repeat
 from typing import Literal, TypeAlias, cast
 
 import msgspec
@@ -43,7 +44,7 @@ Elements = msgspec.json.Decoder(list[Raw])
 _Names = msgspec.json.Decoder(tuple[str, ...])
 _Cells = msgspec.json.Decoder(list[list[Raw]])
 Json: TypeAlias = Raw | bytes | memoryview
-JsonRow: TypeAlias = tuple[str, Json, str]
+JsonRow: TypeAlias = tuple[int | str, Json, str]
 Shape: TypeAlias = Literal["list", "members", "lists", "documents", "value", "apart", "grid"]
 
 
@@ -63,36 +64,35 @@ class JsonTable(Struct, frozen=True):
     documents: list[memoryview] = []
 
     def rows(self) -> Iterator[JsonRow]:
-        """Each row with its JSON pointer, its text, and its key if it has one."""
+        """Each row with the end of its JSON pointer, its text, and its key if it has one."""
         if self.shape in ("list", "documents"):
-            rows = self.documents or Elements.decode(self.raw)
-            yield from ((f"{self.pointer}/{number}", row, "") for number, row in enumerate(rows))
+            yield from zip(count(), self.documents or Elements.decode(self.raw), repeat(""))
             return
         if self.shape == "value":
-            yield self.pointer, self.raw, ""
+            yield "", self.raw, ""
             return
         if self.shape == "grid":
             names, *rows = Elements.decode(self.raw)
-            yield from _name_cells(self.pointer, names, enumerate(rows, 1))
+            yield from _name_cells(names, enumerate(rows, 1))
             return
         members = Members.decode(self.raw)
         if self.shape == "apart":
             names, cells = find_apart(members)
-            yield from _name_cells(f"{self.pointer}/{cells}", members[names], enumerate(Elements.decode(members[cells])))
+            rows = Elements.decode(members[cells])
+            yield from _name_cells(members[names], ((f"{cells}/{number}", row) for number, row in enumerate(rows)))
             return
         for name, member in members.items():
-            where = f"{self.pointer}/{_escape(name)}"
             if self.shape == "members":
-                yield where, member, name
+                yield _escape(name), member, name
             else:
-                yield from ((f"{where}/{number}", row, name) for number, row in enumerate(Elements.decode(member)))
+                yield from ((f"{_escape(name)}/{number}", row, name) for number, row in enumerate(Elements.decode(member)))
 
 
-def _name_cells(pointer: str, names: Raw, rows: Iterable[tuple[int, Raw]]) -> Iterator[JsonRow]:
+def _name_cells(names: Raw, rows: Iterable[tuple[int | str, Raw]]) -> Iterator[JsonRow]:
     keys = list(map(bytes, Elements.decode(names)))
-    for number, row in rows:
+    for where, row in rows:
         fields = zip(keys, Elements.decode(row), strict=False)
-        yield f"{pointer}/{number}", b"{%b}" % b",".join(b"%b:%b" % (name, bytes(value)) for name, value in fields), ""
+        yield where, b"{%b}" % b",".join(b"%b:%b" % (name, bytes(value)) for name, value in fields), ""
 
 
 def hold_documents(text: bytes, layout: str) -> HeldJson:
@@ -112,7 +112,8 @@ def hold_documents(text: bytes, layout: str) -> HeldJson:
 
 def read_json_table(table: JsonTable) -> Iterator[Row]:
     """Every row, its values exactly as written, located by its JSON pointer."""
-    return (Row(where, (0, 0), read_exactly(bytes(raw), key)) for where, raw, key in table.rows())
+    above = table.pointer if table.shape == "value" else f"{table.pointer}/"
+    return (Row(f"{above}{where}", (0, 0), read_exactly(bytes(raw), key)) for where, raw, key in table.rows())
 
 
 def find_json_tables(documents: list[memoryview]) -> Iterator[JsonTable]:

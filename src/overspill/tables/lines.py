@@ -189,7 +189,7 @@ def _read_table(block: _Block, first: int, title: str) -> tuple[FoundTable | Non
     if rows is None:
         return None, len(block)
     begin = first + number + 1 + bool(rule)
-    if not rule and is_data(rows.split(lines[number]), [rows.split(line) for line in lines[number + 1 :]]):
+    if not rule and is_data(rows.split(lines[number]), map(rows.split, lines[number + 1 :])):
         rows, begin = replace(rows, names=tuple(make_unique([""] * len(rows.names)))), first + number
         return _make(block, rows, begin, begin, begin, title, len(block)), len(block)
     stop = _find_next_header(block, lines[number], begin)

@@ -147,6 +147,13 @@ def is_value(text: str) -> bool:
     return text.lower() not in NO_VALUE if len(text) < 10 else True
 
 
+def keep_values(counts: Counter[str]) -> Counter[str]:
+    """Leaves out what programs print for a missing value."""
+    if NO_VALUE.isdisjoint(map(str.lower, counts)):
+        return counts
+    return Counter({text: times for text, times in counts.items() if is_value(text)})
+
+
 def find_reading(texts: Iterable[str], column: str = "") -> Reading | None:
     """How to read a column of text as values: a way that fits all of its texts or, failing that, nearly all."""
     return measure_values(Counter(iter(texts)), column)[0]
@@ -154,7 +161,7 @@ def find_reading(texts: Iterable[str], column: str = "") -> Reading | None:
 
 def measure_values(counts: Counter[str], column: str = "") -> tuple[Reading | None, dict[str, float]]:
     """How to read a column, and the measures of the values that can be read. `counts` has how often each value occurs."""
-    values = {text: times for text, times in counts.items() if is_value(text)}
+    values = keep_values(counts)
     most_misses = int((1 - MIN_FITTING_SHARE) * sum(values.values()))
     is_cpu = _CPU.search(column) is not None and any(map(_MILLI.fullmatch, values))
     likely = [each for each in READINGS if is_cpu or not each.is_cpu]

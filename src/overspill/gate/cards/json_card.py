@@ -55,11 +55,11 @@ def make_json_card(read: Read, sample: OutputSample, layout: Layout) -> Card | N
         held = hold_documents(data, layout)
         if not held.documents:
             return None
-        first, *others = map(Raw, held.documents)
-        root = first if others or data[:1] == b"[" else open_raw(first)
+        is_one = len(held.documents) == 1
+        root = open_raw(Raw(held.documents[0])) if is_one and data[:1] != b"[" else Raw(held.documents[0])
         may_hold_tables = not is_object(root) or _may_hold_tables(list(root.values()), len(data))
         card = make_table_card(read_json_tables(held, len(data)) if may_hold_tables else [], part)
-        card = card or _outline([root, *others] if others else [open_raw(root)], part)
+        card = card or _outline([open_raw(root)] if is_one else list(map(Raw, held.documents)), part)
     except (BadRequest, *UNREADABLE):
         return None
     if card is None:

@@ -22,7 +22,7 @@ from overspill.tables.lines import FOOTER
 from overspill.tables.markup import read_page
 from overspill.tables.rows import find_line_tables
 from overspill.tables.table import FoundTable, Omission, Tally, describe_rows
-from overspill.tables.types import Reading, is_value, measure_values
+from overspill.tables.types import Reading, keep_values, measure_values
 from overspill.text.encoding import decode
 from overspill.text.humanize import count_noun
 from overspill.text.patterns import compile_pattern
@@ -223,12 +223,13 @@ def _suggest(table: ReadTable) -> list[NextStep]:
 def _describe_column(column: str, cells: Sequence[Any], *, is_all: bool, is_json: bool = False) -> str:
     """`status text, ok 1,200, failed 30, 2 others; 3% missing`, or, if there are more cells, `status text, ok 96%, failed 2%,
     2 others seen; 3% missing`."""
-    counts = Counter([cell.strip() for cell in cells if isinstance(cell, str)])
-    del counts[""]
     others = [cell for cell in cells if cell is not None and not isinstance(cell, str)]
+    texts = [cell for cell in cells if isinstance(cell, str)] if others else filter(None, cells)
+    counts = Counter(map(str.strip, texts))
+    del counts[""]
     reading, measured = (None, dict[str, float]()) if others else measure_values(counts, column)
     if reading and reading.meaning != "boolean":
-        counts = Counter({text: times for text, times in counts.items() if is_value(text)})
+        counts = keep_values(counts)
     missing = len(cells) - counts.total() - len(others)
     kinds = {*(_TYPES[type(cell)] for cell in others), *(["text"] if counts or not others else [])}
     kind = kinds.pop() if len(kinds) == 1 else "mixed"
