@@ -38,6 +38,7 @@ from overspill.tables.json_text import hold_json
 from overspill.tables.rows import read_tables
 from overspill.tables.table import MAX_TABLES, ROW, FoundTable, JsonRows, Unreadable, make_name, write_note
 from overspill.text.humanize import quote_line
+from overspill.text.lenient_json import UNREADABLE
 
 _MANY_COLUMNS = 200
 _MOST_CHECKED_COLUMNS = 40
@@ -79,7 +80,7 @@ def load(request: LoadRequest) -> LoadedTables:
         return LoadedTables(
             kind.name, failed="they need more memory than they may use. Read a part of it with grep, lines or query."
         )
-    except (duckdb.Error, msgspec.DecodeError, RecursionError, Unreadable) as error:
+    except (duckdb.Error, *UNREADABLE, Unreadable) as error:
         return LoadedTables(kind.name, failed=quote_line(str(error).partition("\n")[0]))
 
 

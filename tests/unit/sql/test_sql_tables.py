@@ -233,9 +233,10 @@ def test_what_has_no_table_loads_none(text: str) -> None:
 
 
 @pytest.mark.slow
-def test_hostile_json_is_refused_clearly() -> None:
-    with SqlLibrary() as library, pytest.raises(BadRequest, match="could not be"):
-        library.load(Source("key", BytesReader(b"[" * 200_000), "json"))
+@pytest.mark.parametrize("data", [b"[" * 200_000, b"{%b}" % b",".join(b'"%d":{"\xff":1}' % number for number in range(4))])
+def test_hostile_json_is_refused_clearly(data: bytes) -> None:
+    with SqlLibrary() as library, pytest.raises(BadRequest, match="could not be read"):
+        library.load(Source("key", BytesReader(data), "json"))
 
 
 def test_what_is_nested_too_deeply_for_columns_is_text() -> None:
