@@ -189,7 +189,8 @@ def find_listed_rows(index: Index, *, high: bool) -> list[int]:
     words = {record: render(index, outline.starts[record], outline.ends[record]).split(None, 1)[:1] for record in lines}
     sizes = {
         record: measure(word, "span" if word.endswith("s") else "number") or 0.0
-        for record, (word, *_) in words.items()
+        for record, first in words.items()
+        for word in first
         if _SIZE.fullmatch(word)
     }
     if len(sizes) < max(_MIN_MEASURED, _MIN_SIZED_SHARE * len(lines)):
