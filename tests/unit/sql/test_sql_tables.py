@@ -233,7 +233,7 @@ def test_what_has_no_table_loads_none(text: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("data", [b"[" * 200_000, b"{%b}" % b",".join(b'"%d":{"\xff":1}' % number for number in range(4))])
+@pytest.mark.parametrize("data", [b"[" * 200_000, b'{"\xff": [["a", "b"]], "a": {"b": 1}, "c": {"d": 1}}'])
 def test_hostile_json_is_refused_clearly(data: bytes) -> None:
     with SqlLibrary() as library, pytest.raises(BadRequest, match="could not be read"):
         library.load(Source("key", BytesReader(data), "json"))
