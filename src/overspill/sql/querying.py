@@ -12,11 +12,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-import duckdb
 import msgspec
 
 from overspill.confined import limits
 from overspill.confined.landlock import list_threads, open_only_below
+from overspill.sql.duck import duckdb
 from overspill.sql.protocol import MAX_DISK_BYTES, MAX_MEMORY_BYTES, QueryRequest, SqlColumn, SqlDatabase, SqlResult, configure
 from overspill.sql.statements import Refused, check_statement, quote, quote_name
 from overspill.tables.table import ROW

@@ -11,8 +11,7 @@ import sys
 from collections.abc import Collection, Iterator
 from typing import Any, cast
 
-import duckdb
-
+from overspill.sql.duck import duckdb
 from overspill.text.humanize import one_line, quote_line
 
 

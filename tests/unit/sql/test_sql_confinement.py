@@ -187,6 +187,7 @@ def test_the_lowest_duckdb_answers_and_opens_nothing(lowest: Path, secret: Path)
         f"SELECT * FROM read_csv('{secret}')",
         "SELECT count(*) AS n FROM (SELECT * FROM range(1000000) ORDER BY hash(range) OFFSET 1)",
         "SELECT 1.5::DECIMAL(10, 2) AS d, '00000000-0000-0000-0000-000000000001'::UUID AS u, DATE '2020-01-01' AS t",
+        "SELECT version() AS v",
         packages=lowest,
     )
     assert version == "1.3.0"
@@ -195,7 +196,13 @@ def test_the_lowest_duckdb_answers_and_opens_nothing(lowest: Path, secret: Path)
         "The function 'read_csv' is not possible here: a statement reads only the loaded tables.",
         '{"n": 999999}\n',
         '{"d": "1.50", "u": "00000000-0000-0000-0000-000000000001", "t": "2020-01-01"}\n',
+        '{"v": "v1.3.0"}\n',
     ]
+
+
+def test_only_the_compiled_module_of_duckdb_is_imported_if_it_can_be():
+    imported = run("import json, sys; import overspill.sql.loading; print(json.dumps(list(sys.modules)))")
+    assert "_duckdb" not in imported or "duckdb" not in imported
 
 
 @pytest.fixture(scope="session")
