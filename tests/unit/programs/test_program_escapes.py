@@ -57,6 +57,6 @@ async def test_no_program_gets_out_and_the_next_one_runs(tmp_path: Path, monkeyp
 
 async def test_what_a_process_writes_to_standard_error_does_not_reach_ours(capfd: pytest.CaptureFixture[str]):
     async with Session() as session:
-        reply = await session.run_program("x = list(range(10**9))\nx.sort(key=lambda n: -n)")
+        reply = await session.run_program("x = list(range(10**9))\nx.sort(key=lambda n: -n)", background=False)
         assert reply.is_error
     assert capfd.readouterr().err == ""

@@ -21,13 +21,13 @@ ORDERS = [{"id": n, "days": n % 45, "total": n * 1.5} for n in range(1000)]
 
 
 async def run(session: Session, code: str, **options: Any) -> str:
-    reply = await session.run_program(code, **options)
+    reply = await session.run_program(code, **{"background": False, **options})
     assert not reply.is_error, reply.text
     return reply.text
 
 
 async def fail(session: Session, code: str) -> str:
-    reply = await session.run_program(code)
+    reply = await session.run_program(code, background=False)
     assert reply.is_error, reply.text
     return reply.text
 
