@@ -65,7 +65,7 @@ def oldest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run_uv("venv", "--quiet", "--no-project", "--python", sys.executable, str(venv))
     install = ("pip", "install", "--quiet", "--compile-bytecode", "--python", str(python))
     run_uv(*install, "--resolution", "lowest-direct", f"{ROOT}[agent,mcp]")
-    run_uv(*install, "pytest", "hypothesis", "inline-snapshot", "trio")
+    run_uv(*install, "pytest", "hypothesis", "trio")
     return python
 
 
