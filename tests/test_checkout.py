@@ -7,7 +7,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -46,8 +45,9 @@ def test_ci_calls_the_test_command_with_a_bare_environment(tmp_path: Path):
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Path:
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy in a folder with spaces, set up: only the packages are those of the Python that runs this."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a cache"))
     root = tmp_path.resolve() / "my check out"
     shutil.copytree(ROOT / "scripts", root / "scripts")
     for name in ("pyproject.toml", "requirements.lock", "requirements-dev.lock"):
@@ -110,9 +110,12 @@ def test_types_are_checked_of_what_has_changed_and_of_what_imports_it(checkout: 
 
     assert check() == []  # all: they have not passed yet
     assert check() is None
-    later = time.time() + 1
-    os.utime(source / "gate" / "a.py", (later, later))
+    (source / "gate" / "a.py").write_text("x = 1\n")
     assert check() == ["src/overspill/c.py", "src/overspill/gate/a.py", "src/overspill/gate/b.py"]
+    os.utime(source / "d.py", (0, 0))
+    assert check() is None
+    (source / "gate" / "a.py").unlink()
+    assert check() == ["src/overspill/c.py", "src/overspill/gate/b.py"]
     assert check("--all") == []
 
 
