@@ -16,11 +16,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.errors import BadRequest
-from overspill.tables.delimited import Heading, find_delimited, find_heading, iterate_rows
+from overspill.tables.delimited import Heading, find_delimited, find_heading, iterate_rows, read_heading
 from overspill.tables.headers import NUMBER
 from overspill.tables.json_tables import RepeatedKeys, find_json_tables, hold_documents, locate_values
 from overspill.tables.json_text import HeldJson, hold_json
-from overspill.tables.rows import read_heading, read_tables
 from overspill.tables.table import Omission, Row, Span, Text, Unreadable, write_note
 from overspill.text.encoding import decode
 from overspill.text.humanize import count_noun
@@ -73,6 +72,8 @@ def read_content(text: bytes, layout: str) -> Content:
             if len(headings) == 1:
                 return _read_rows(text, headings[0], headings[0].first, len(text))
         if layout == "aligned":
+            from overspill.tables.rows import read_tables  # noqa: PLC0415  # parses markup too, which takes long to import
+
             found = list(read_tables(text, layout))
             if found and all(table is found[0][0] for table, _ in found):
                 return _write_rows([row for _, row in found])

@@ -11,9 +11,8 @@ import msgspec
 
 from overspill.sql.statements import quote
 from overspill.sql.writing import MAX_COLUMNS, JsonType, TableSource, count_room
-from overspill.tables.delimited import has_lone_returns, iterate_rows, list_above, read_last_row, repeats_header
+from overspill.tables.delimited import has_lone_returns, iterate_rows, list_above, read_heading, read_last_row, repeats_header
 from overspill.tables.json_tables import JsonTable
-from overspill.tables.rows import read_heading
 from overspill.tables.table import Tally, write_note
 from overspill.text import pieces
 from overspill.text.patterns import compile_pattern

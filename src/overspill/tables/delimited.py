@@ -11,16 +11,16 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from overspill.tables.headers import Header, count_header_rows, find_header
-from overspill.tables.table import FoundTable, Omission, RowFormat, Span, Text, make_unique
+from overspill.tables.table import FoundTable, Omission, RowFormat, Span, Text, Unreadable, make_unique
 from overspill.text import pieces
 from overspill.text.encoding import decode
-from overspill.text.humanize import quote_line
+from overspill.text.humanize import format_size, quote_line
 from overspill.text.lines import FILLERS, iterate_lines
 from overspill.text.regex import Pattern, escape, regex
 
 _MARKS = ",\t;|"
 _SAMPLE_BYTES = 48_000
-MAX_HEADING_BYTES = 1 << 20
+_MAX_HEADING_BYTES = 1 << 20
 """How far to look for a header, which may name thousands of columns."""
 _MIN_SAMPLE_LINES = 8
 _MAX_SAMPLE_ROWS = 400
@@ -143,6 +143,14 @@ def take_heading(text: Text, start: int = 0, end: int | None = None, omit: bytes
     return _locate(rows, Header(0, count, make_unique(rows[0].cells if count else [""] * len(rows[0].cells))), ",", start)
 
 
+def read_heading(text: Text) -> Heading:
+    """The heading of text known to be delimited. Raises Unreadable if its header is too long."""
+    heading = take_heading(text)
+    if heading.first >= _MAX_HEADING_BYTES < len(text):
+        raise Unreadable(f"the row that names its columns is longer than {format_size(_MAX_HEADING_BYTES)}.")
+    return heading
+
+
 class _Row(NamedTuple):
     start: int
     stop: int
@@ -153,7 +161,7 @@ def _take_sample(text: Text, start: int, end: int) -> bytes:
     """At least a few whole lines, unless they are too long."""
     if start + _SAMPLE_BYTES >= end:
         return bytes(text[start:end])
-    most = min(end, start + MAX_HEADING_BYTES)
+    most = min(end, start + _MAX_HEADING_BYTES)
     ends = [found.end() for found in islice(_LINE_END.finditer(text, start, most), _MIN_SAMPLE_LINES)]
     return bytes(text[start : max(ends[-1] if len(ends) == _MIN_SAMPLE_LINES else most, start + _SAMPLE_BYTES)])
 

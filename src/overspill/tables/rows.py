@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from overspill.tables.delimited import MAX_HEADING_BYTES, Delimited, Heading, find_delimited, find_heading, take_heading
+from overspill.tables.delimited import Delimited, find_delimited, find_heading, read_heading
 from overspill.tables.events import COMMIT, read_commits, read_events
 from overspill.tables.json_rows import read_exactly
 from overspill.tables.lines import find_tables, is_sure
 from overspill.tables.markup import read_elements, read_page
-from overspill.tables.table import FoundTable, JsonRows, Row, Text, Unreadable, number_lines
-from overspill.text.humanize import format_size
+from overspill.tables.table import FoundTable, JsonRows, Row, Text, number_lines
 from overspill.text.lines import iterate_lines
 
 TableRow: TypeAlias = tuple[FoundTable, Row]
@@ -60,11 +59,3 @@ def _read_lines(text: Text, layout: str) -> Iterator[TableRow]:
         for number, span in enumerate(zip(table.starts, table.ends, strict=True), 1):
             where = number if isinstance(table.format, Delimited) else number_line(span[0])
             yield table, table.format.read(where, span, text)
-
-
-def read_heading(text: Text) -> Heading:
-    """The heading of text known to be delimited. Raises Unreadable if its header is too long."""
-    heading = take_heading(text)
-    if heading.first >= MAX_HEADING_BYTES < len(text):
-        raise Unreadable(f"the row that names its columns is longer than {format_size(MAX_HEADING_BYTES)}.")
-    return heading

@@ -107,6 +107,8 @@ def _compare(
 def _find_bounds(question: str) -> list[_Bounds]:
     """The bounds in the order of the question. A comparison with a single value leaves the other side open."""
     found: list[tuple[Span, str, str, bool]] = []
+    if not any(map(str.isdecimal, question)):  # as in most questions, and each value has a digit
+        return []
     for match in compile_phrases(_BETWEEN).finditer(question):
         if not _is_negated(question, match.start()):
             found.append((match.span(), match[1], match[2], False))
