@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from importlib import import_module
@@ -24,7 +25,11 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         code = serve_through_hub(words, os.environ)
         if code is not None:
             sys.exit(code)
-    import_module("overspill.cli.program").main(args)
+    gc.disable()  # imports leave little garbage; `program` does the same for its commands
+    program = import_module("overspill.cli.program")
+    gc.freeze()
+    gc.enable()
+    program.main(args)
     raise AssertionError("the program exits by itself")
 
 
