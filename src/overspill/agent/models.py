@@ -24,25 +24,39 @@ from overspill.types import Reply
 
 
 class AgentModels:
-    """`plain` is whether plain text counts as a report. `model` is the model that answered last, and `said` is its text."""
+    """The models of an agent as one. Opening them finds the mistakes that keep an agent from starting.
 
-    def __init__(self, targets: Targets, guard: ContextGuard, reports: ReportCheck) -> None:
+    `plain` is whether plain text counts as a report. `model` is the model that answered last, and `said` is its text.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        models: Mapping[str, Model],
+        endpoints: Mapping[str, Endpoint],
+        *,
+        warn: Callable[[str], None] = lambda _: None,
+        observe: Observer = lambda _: None,
+    ) -> None:
+        opened = open_models(agent.settings, models, endpoints, warn)
+        self._targets = Targets(opened, retries=agent.settings.max_retries, observe=observe)
+        self.keep_connected = self._targets.keep_connected
+        self.by_name = {model.name: model for model in opened}
+        self.guard = ContextGuard(agent.settings, self._targets.context_window, self._targets.max_output_tokens)
+        self.reports = ReportCheck(agent.file.keys.output)
         self.plain = False
         self.model: str | None = None
         self.said = ""
-        self._targets = targets
-        self._guard = guard
-        self._reports = reports
 
     async def ask(self, request: Request) -> Response:
-        self._guard.take(request)
+        self.guard.take(request)
         response = await self._targets.ask(request)
-        self._guard.settle(request, response)
+        self.guard.settle(request, response)
         self.model, self.said = response.model or self._targets.name, response.text
-        response = self._reports.parse_report(response, plain=False)
+        response = self.reports.parse_report(response, plain=False)
         if self.plain and not response.calls:  # a call written as text is not a report
             written = find_written_calls(response, [tool["name"] for tool in request.tools])
-            response = self._reports.parse_report(written, plain=True)
+            response = self.reports.parse_report(written, plain=True)
         # Some providers give several calls the same id, but each call needs an answer under its own id.
         ids, calls = [call.id for call in response.calls], enumerate(response.calls)
         unique = [replace(call, id=f"{call.id}-{at + 1}") if call.id in ids[:at] else call for at, call in calls]
@@ -91,27 +105,6 @@ def open_models(
     for problem in failed:
         warn(problem)
     return [TimedModel(model, seconds) for model in opened] if seconds is not None else opened
-
-
-class AgentParts:
-    """What an agent needs besides its session. Creating the parts finds the mistakes that keep an agent from starting."""
-
-    def __init__(
-        self,
-        agent: Agent,
-        models: Mapping[str, Model],
-        endpoints: Mapping[str, Endpoint],
-        *,
-        warn: Callable[[str], None] = lambda _: None,
-        observe: Observer = lambda _: None,
-    ) -> None:
-        opened = open_models(agent.settings, models, endpoints, warn)
-        targets = Targets(opened, retries=agent.settings.max_retries, observe=observe)
-        self.keep_connected = targets.keep_connected
-        self.models = {model.name: model for model in opened}
-        self.guard = ContextGuard(agent.settings, targets.context_window, targets.max_output_tokens)
-        self.reports = ReportCheck(agent.file.keys.output)
-        self.asking = AgentModels(targets, self.guard, self.reports)
 
 
 _TOKENS_FOR_NOTICE = 100  # it is added last

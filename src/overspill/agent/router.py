@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from overspill.agent import internal, wording
 from overspill.agent.internal import BATCH, REPORT, STATUS
-from overspill.agent.models import AgentParts
+from overspill.agent.models import AgentModels
 from overspill.agent.progress import CallEnded, CallStarted, ModelSaid, Observe
 from overspill.errors import BadRequest, OverspillError
 from overspill.gate.collect import block_text, field
@@ -43,7 +43,7 @@ class ToolRouter(Struct, eq=False):
     name: str
     session: Session
     offers: Mapping[str, ProgramTool]
-    parts: AgentParts
+    models: AgentModels
     observe: Observe
     turn: int = 0
     answers: dict[tuple[int, str], str] = {}
@@ -87,7 +87,7 @@ class ToolRouter(Struct, eq=False):
         self._is_report_alone = all(call.name in (STATUS, REPORT) for call in calls)
         self._quota = self._share_quota(calls)
         replies = await self.session.turn(calls, model=model, answer=self._answer, messages=messages)
-        self.parts.guard.count_replies(replies)
+        self.models.guard.count_replies(replies)
         for call, reply in zip(calls, replies, strict=True):
             self.answers[self.turn, call.id] = reply.text  # if the turn waited, this is the output of a job and not its id
         return [
@@ -131,7 +131,7 @@ class ToolRouter(Struct, eq=False):
         if call.name == REPORT:
             if not self._is_report_alone:
                 raise BadRequest(wording.NOT_ALONE)
-            await anyio.to_thread.run_sync(self.parts.reports.submit, call.args)
+            await anyio.to_thread.run_sync(self.models.reports.submit, call.args)
             return self._answer_directly(call, wording.ACCEPTED, started)
         return await (self._batch(call, started) if call.name == BATCH else self._call(call))
 
@@ -203,7 +203,7 @@ class ToolRouter(Struct, eq=False):
         return quota
 
     def _answer_directly(self, call: ToolCall, text: str, started: float, *, failed: bool = False, reserved: int = 0) -> Reply:
-        fits = self.parts.guard.afford(text, reserved)
+        fits = self.models.guard.afford(text, reserved)
         self._record(call, text, started, failed=failed)
         content = [{"type": "text", "text": text}]
         return Reply(text=text, content=content, is_error=failed, fits=fits, model=self.session.settings.model)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from overspill.agent import wording
 from overspill.agent.file import Agent
 from overspill.agent.internal import describe_object
-from overspill.agent.models import AgentParts
+from overspill.agent.models import AgentModels
 from overspill.agent.progress import ModelAnswered, ModelSaid, Observe
 from overspill.agent.record import RunRecord, Totals
 from overspill.agent.router import ToolRouter
@@ -66,7 +66,7 @@ async def run_agent(
     control = control or RunControl()
     record = RunRecord(agent.name, agent.file.name, question, now_ms())
     for each in agent.everyone():
-        AgentParts(each, models or {}, endpoints or {})  # to find mistakes in any of them before the run starts
+        AgentModels(each, models or {}, endpoints or {})  # to find mistakes in any of them before the run starts
     with control.scope:
         async with open_tools(agent, functions or {}, environ or {}, observe) as tools:
             for each in agent.everyone():
@@ -100,23 +100,22 @@ async def _run(
 
     for warning in agent.warnings:
         warn(warning)
-    parts = AgentParts(agent, context.models, context.endpoints, warn=warn, observe=record_attempt)
+    models = AgentModels(agent, context.models, context.endpoints, warn=warn, observe=record_attempt)
     tools = context.tools.of(agent, functions)
-    budget, endpoints = parts.guard.budget, context.endpoints
     session = Session(
         agent.settings,
-        budget=budget,
-        models=parts.models,
-        endpoints=endpoints,
+        budget=models.guard.budget,
+        models=models.by_name,
+        endpoints=context.endpoints,
         store=context.store,
         observers=context.observers,
         secrets=context.secrets,
     )
-    async with parts.keep_connected(), session:
+    async with models.keep_connected(), session:
         record.session = session.id
         started(session.id)
         offers = {**tools, **_offer_agents(agent, record, session, context)}
-        router = ToolRouter(agent.name, session, offers, parts, context.observe)
+        router = ToolRouter(agent.name, session, offers, models, context.observe)
         turns = Turns(agent, router, context.control)
         record.messages, record.answers = turns.messages, router.answers
         try:

@@ -45,9 +45,9 @@ class Turns:
         self.messages: list[Message] = []
         self.turn = 0
         output = agent.file.keys.output
-        self._system = wording.system_prompt(agent.file.prompt, router.parts.reports.nonce, output)
+        self._system = wording.system_prompt(agent.file.prompt, router.models.reports.nonce, output)
         self._report = internal.final_report(output.format, output.json_schema)
-        self._router, self._session, self._parts, self._control = router, router.session, router.parts, control
+        self._router, self._session, self._models, self._control = router, router.session, router.models, control
         self._remark = ""
         self._handed_over: set[str] = set()
 
@@ -66,8 +66,8 @@ class Turns:
             request, final = self._open_request(max_turns)
             for _ in range(_FINAL_ATTEMPTS if final else 1):
                 await self._step(request, max_turns, final)
-                if self._parts.reports.accepted is not None:
-                    return Outcome("reported", self.turn, self._parts.reports.accepted, early=final, running=self._list_running())
+                if (report := self._models.reports.accepted) is not None:
+                    return Outcome("reported", self.turn, report, early=final, running=self._list_running())
                 request = replace(request, messages=tuple(self.messages))
             if final:
                 break
@@ -79,22 +79,22 @@ class Turns:
         """Return the request of this turn, without its notice, and why the turn is final, if it is."""
         final = wording.STOPPED if self._control.is_stopping else wording.LAST_TURN if self.turn == max_turns else ""
         request = self._request(final)
-        self._parts.guard.take(request)
-        if self.turn == 1 and self._parts.guard.is_full:
+        self._models.guard.take(request)
+        if self.turn == 1 and self._models.guard.is_full:
             raise BadRequest(
-                f"The prompt, the tools and the question fill the whole context window of {self._parts.guard.window} tokens. "
+                f"The prompt, the tools and the question fill the whole context window of {self._models.guard.window} tokens. "
                 "Shorten the question, offer fewer tools, or use a model with a larger window."
             )
-        if not final and self._parts.guard.is_full:
+        if not final and self._models.guard.is_full:
             final = wording.CONTEXT_FULL
             request = self._request(final)
         self._session.note(TurnOpened(now_ms(), self.turn, max_turns, final))
-        self._router.observe(TurnStarted(self._router.name, self.turn, max_turns, self._parts.guard.percent, final))
+        self._router.observe(TurnStarted(self._router.name, self.turn, max_turns, self._models.guard.percent, final))
         return request, final
 
     def _request(self, final: str) -> Request:
         request = self._build_request(final, alone=bool(final) and self._session.settings.wording.reports_alone)
-        if final and not self._parts.guard.has_room_for(request):
+        if final and not self._models.guard.has_room_for(request):
             return self._build_request(final, alone=True)  # a broken prompt cache is better than no report
         return request
 
@@ -105,13 +105,13 @@ class Turns:
             tuple(self.messages),
             self._router.open_turn(self.turn, self._report, final=bool(final), alone=alone),
             must_call=internal.REPORT if final else "",
-            max_output_tokens=self._parts.guard.output,
+            max_output_tokens=self._models.guard.output,
             temperature=settings.temperature,
             top_p=settings.top_p,
         )
 
     async def _step(self, request: Request, max_turns: int, final: str) -> None:
-        percent = self._parts.guard.percent
+        percent = self._models.guard.percent
         if final:
             unread = [wording.describe_job(tool, id) for id, tool in self._find_unread().items()]
             notice = wording.final_notice(self.turn, max_turns, percent, final, self._remark, self._list_running(), unread)
@@ -119,9 +119,9 @@ class Turns:
             status, options = self._session.notice(), self._session.options()
             notice = wording.notice(self.turn, max_turns, percent, status, options, self._remark)
         # If a model has no tools, or answers in plain text even after a reminder of how to report, that is its report.
-        self._parts.asking.plain = bool(final) or len(request.tools) == 1 or self._remark == wording.NOT_WRAPPED
+        self._models.plain = bool(final) or len(request.tools) == 1 or self._remark == wording.NOT_WRAPPED
         asked = replace(request, messages=(*request.messages, Message("user", notice)), has_notice=True)
-        taken = await take_step(self._parts.asking, asked, self._run_calls, self._router.find_problem)
+        taken = await take_step(self._models, asked, self._run_calls, self._router.find_problem)
         response, answers = taken.response, taken.messages[1:]
         for call, answer in zip(response.calls, answers, strict=True):
             self._router.record_refused(call, answer.text)
@@ -130,8 +130,8 @@ class Turns:
             self.messages.extend(taken.messages)
 
     async def _run_calls(self, calls: Sequence[ToolCall]) -> Sequence[Message]:
-        said = Message("assistant", self._parts.asking.said)
-        return await self._router.run_calls(calls, self._parts.asking.model, [*self.messages, said])
+        said = Message("assistant", self._models.said)
+        return await self._router.run_calls(calls, self._models.model, [*self.messages, said])
 
     def _find_unread(self) -> dict[str, str]:
         """Return, by job id, the tools that have finished in the background and whose outputs the model has not read."""
