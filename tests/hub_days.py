@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +21,8 @@ from hubs import ENVIRON
 from waiting import until
 
 import overspill
-from overspill.cli.hubbed import FrontServer
+from overspill.cli.hubbed import serve_front
+from overspill.cli.serving import SharedParts
 from overspill.hub import frames
 from overspill.hub.place import Place, send_first
 from overspill.hub.process import Hub
@@ -112,7 +114,7 @@ async def live(environ: Mapping[str, str], conversations: int) -> AsyncGenerator
     assert lock is not None
     listener = socket.socket(fileno=place.listen().detach())
     stop = anyio.Event()
-    hub = Hub(place, FrontServer().serve, environ, Path(environ["HOME"], "lists"), 600, stop)
+    hub = Hub(place, partial(serve_front, SharedParts()), environ, Path(environ["HOME"], "lists"), 600, stop)
     async with anyio.create_task_group() as group:
         group.start_soon(hub.run, listener)
         stays = await anyio.to_thread.run_sync(Client, place, environ)

@@ -22,26 +22,21 @@ if TYPE_CHECKING:
     from overspill.mcp.proxy.served_clients import ServedClients
 
 
-class FrontServer:
-    """Serves every front of a hub."""
-
-    def __init__(self) -> None:
-        self._shared = SharedParts()
-
-    async def serve(self, front: Front) -> None:
-        around = Surroundings(front.environ, Path(front.folder), is_served=True, conversation=front.conversation)
-        prepared = await anyio.to_thread.run_sync(prepare, front.words, around)  # a file may be on a disk that hangs
-        if isinstance(prepared, Prepared) and (reason := find_refusal(prepared)):
-            if front.is_answered:
-                raise OverspillError(f"This proxy must be started again, because {reason}.")
-            await front.link.write(frames.pack(frames.REFUSED, reason.encode()))
-            return
-        if not front.is_answered:
-            front.link.post(frames.WELCOME)
-        if not isinstance(prepared, Prepared):
-            front.link.post(frames.EXIT, str(prepared if isinstance(prepared, int) else 0).encode())
-            return
-        await serve(prepared, anyio.Event(), partial(_serve_client, front, prepared.options), self._shared)
+async def serve_front(shared: SharedParts, front: Front) -> None:
+    """Serve a front of a hub, with what all of them share."""
+    around = Surroundings(front.environ, Path(front.folder), is_served=True, conversation=front.conversation)
+    prepared = await anyio.to_thread.run_sync(prepare, front.words, around)  # a file may be on a disk that hangs
+    if isinstance(prepared, Prepared) and (reason := find_refusal(prepared)):
+        if front.is_answered:
+            raise OverspillError(f"This proxy must be started again, because {reason}.")
+        await front.link.write(frames.pack(frames.REFUSED, reason.encode()))
+        return
+    if not front.is_answered:
+        front.link.post(frames.WELCOME)
+    if not isinstance(prepared, Prepared):
+        front.link.post(frames.EXIT, str(prepared if isinstance(prepared, int) else 0).encode())
+        return
+    await serve(prepared, anyio.Event(), partial(_serve_client, front, prepared.options), shared)
 
 
 def find_refusal(prepared: Prepared) -> str:

@@ -62,21 +62,15 @@ class FrontLines:
         self._is_draining = True
 
     async def _receive(self) -> bytes:
-        while frame := await self._receive_frame():
-            kind, payload = frame
-            self._replayed += payload.count(b"\n") if kind == frames.REPLAY else 0
-            if kind in (frames.DATA, frames.REPLAY) and payload:
-                return payload
-            if kind == frames.END:
-                break
-        return b""
-
-    async def _receive_frame(self) -> tuple[bytes, bytes] | None:
         try:
-            return await self._link.receive()
+            while (frame := await self._link.receive()) is not None and frame[0] != frames.END:
+                kind, payload = frame
+                self._replayed += payload.count(b"\n") if kind == frames.REPLAY else 0
+                if kind in (frames.DATA, frames.REPLAY) and payload:
+                    return payload
         except ValueError as problem:
             os.write(2, f"overspill: process {self._pid} is not listened to any more: it sent {problem}\n".encode())
-            return None
+        return b""
 
     async def _take(self, line: Line) -> None:
         while self._unanswered_replay is not None:  # later lines may depend on the repeated request

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +151,8 @@ def uninstall() -> None:
 def run(idle_minutes: float, port: int | None, at: str | None, inherit: str | None) -> None:
     """Run the hub in the foreground, for systemd or launchd."""
     # Imported late: the other commands do not need it.
-    from overspill.cli.hubbed import FrontServer
+    from overspill.cli.hubbed import serve_front
+    from overspill.cli.serving import SharedParts
     from overspill.hub.link import route_errors
     from overspill.hub.process import Hub
 
@@ -165,7 +167,8 @@ def run(idle_minutes: float, port: int | None, at: str | None, inherit: str | No
     async def serve(stop: anyio.Event) -> None:
         nonlocal is_replaced
         idle_seconds = idle_minutes * 60 or float("inf")
-        hub = Hub(held.place, FrontServer().serve, os.environ, Path(lists_folder()), idle_seconds, stop, port or 0)
+        serve_one, lists = partial(serve_front, SharedParts()), Path(lists_folder())
+        hub = Hub(held.place, serve_one, os.environ, lists, idle_seconds, stop, port or 0)
         async with anyio.create_task_group() as group:
             if held.http:
                 from overspill.cli.hub_http import TokenHolders

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from overspill.calls.job import Job, current
 from overspill.errors import BadRequest, OverspillError
-from overspill.gate.decide import Pass, Verdict, decide
+from overspill.gate.decide import Pass, decide
 from overspill.gate.intent import LOOKING_FOR, take_off
 from overspill.gate.kept import BoundedCache
 from overspill.mcp.client.connection import Raw, as_mapping
@@ -33,7 +33,7 @@ from overspill.session.session import Session
 from overspill.store.meter import size_of
 from overspill.text.humanize import one_line
 from overspill.text.lenient_json import dumps
-from overspill.types import Output, Reply, Size
+from overspill.types import Output, Reply
 from overspill.wording import replies as wording
 
 _OF_QUESTIONS = ("resultType", "inputRequests", "requestState", "_meta")
@@ -154,8 +154,9 @@ class ToolCalls(Struct, eq=False):
         job, result, most = request.job, output.original, self.session.settings.max_inline_blob
         if job is None or not job.background or not request.knows_tasks or _measure(result) > most:
             return output
-        hides = self.session.settings.for_tool(job.tool, job.server).redact.shown == "on"
-        if not hides and isinstance((await self._judge(output, server, job.tool))[1], Pass):
+        settings = self.session.settings.for_tool(job.tool, job.server)
+        texts = find_texts(output.content)
+        if settings.redact.shown != "on" and await anyio.to_thread.run_sync(outputs.is_within_limits, texts, settings):
             self._delivered.put(job.id, result)
         return output
 
@@ -185,15 +186,10 @@ class ToolCalls(Struct, eq=False):
         content = [*reply.content, *({"type": "text", "text": text} for text in extra)]
         return {**rest, "content": content, **({"isError": True} if reply.is_error else {})}
 
-    async def _judge(self, output: Output, server: Server, name: str) -> tuple[Size, Verdict]:
-        text = "".join(find_texts(output.content))
-        settings = self.session.settings.for_tool(name, server.name)
-        size = await anyio.to_thread.run_sync(size_of, text, settings.model)
-        return size, decide(size, settings)
-
     async def _report(self, result: Raw, server: Server, name: str) -> None:
-        size, verdict = await self._judge(await to_output(result), server, name)
-        if not isinstance(verdict, Pass):
+        text, settings = "".join(find_texts((await to_output(result)).content)), self.session.settings.for_tool(name, server.name)
+        size = await anyio.to_thread.run_sync(size_of, text, settings.model)
+        if not isinstance(decide(size, settings), Pass):
             measured = f"{size.bytes} bytes, {size.lines} lines, {size.tokens} tokens"
             self.log(f"dry run: {one_line(name)} of {server.name} would be stored: {measured}")
 
