@@ -58,9 +58,14 @@ class Node(Struct, frozen=True):
         """A key that occurs more than once, or an empty string."""
         return next((name for name, count in Counter(self.names).items() if count > 1), "")
 
-    def get(self, name: str) -> Node | None:
-        names = self.names
-        return self.children[names.index(name)] if name in names else None
+    def get(self, *path: str) -> Node | None:
+        """The value that these keys lead to. None if one of them is missing, or does not lead to an object."""
+        node = self
+        for name in path:
+            if name not in (names := node.names):
+                return None
+            node = node.children[names.index(name)]
+        return node
 
     def key(self, name: str) -> Node:
         return self.keys[self.names.index(name)]

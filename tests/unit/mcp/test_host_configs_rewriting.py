@@ -293,7 +293,9 @@ def test_a_file_that_cannot_be_understood_is_refused(text: str, message: str):
     assert str(error.value) == message
 
 
-@pytest.mark.parametrize("text", ["[]", "7", "{}", '{"mcpServers": []}', '{"projects": {"/a": {}, "/b": 1}}', '{"projects": []}'])
+@pytest.mark.parametrize(
+    "text", ["[]", "7", "{}", '{"mcpServers": []}', '{"projects": {"/a": {}, "/b": 1}}', '{"projects": []}', '{"projects": [1]}']
+)
 def test_a_file_without_servers_is_refused(text: str):
     with pytest.raises(SettingsError) as error:
         wrap(text)

@@ -54,7 +54,7 @@ class JsonDocument:
         root = jsonc.scan(source.text, source.name)
         tables = list((_find_tables_of_projects if is_usual else _find_table)(root, source.name, source.dialect))
         if not tables:
-            raise _missing_table_error(source, root.names if root.kind == "object" else [])
+            raise _missing_table_error(source, root.names)
         self.servers = [
             _configure(source, key.value, project, node.value, node)
             for project, table in tables
@@ -62,8 +62,7 @@ class JsonDocument:
             if is_usual or node.kind == "object"
         ]
         self.table = tables[0][1]
-        permitted = root.get("mcp")  # of Gemini CLI
-        allowed = permitted.get("allowed") if permitted and permitted.kind == "object" else None
+        allowed = root.get("mcp", "allowed")  # of Gemini CLI
         self.allowed: list[Any] | None = allowed.value if allowed and allowed.kind == "array" else None
 
     def put(self, server: ConfiguredServer, value: Mapping[str, Any], text: str = "") -> None:
@@ -95,14 +94,14 @@ def _find_table(root: Node, name: str, dialect: ConfigDialect) -> Iterator[tuple
     if inner and inner.kind == "object" and not inner.get("type"):  # a server with this name would have a type
         table = inner
     for part in (root, table, *table.children):
-        if part.kind == "object" and (twice := part.duplicate_key):
+        if twice := part.duplicate_key:
             raise SettingsError(f"{name} has the key {twice!r} twice. Keep one.")
     yield "", table
 
 
 def _find_tables_of_projects(root: Node, name: str, dialect: ConfigDialect) -> Iterator[tuple[str, Node]]:
     projects = root.get(_PROJECTS)
-    places = zip(projects.keys, projects.children, strict=True) if projects else ()
+    places = zip(projects.keys, projects.children, strict=False) if projects else ()  # a list has no keys
     for project, place in [("", root), *((key.value, child) for key, child in places)]:
         for key in (*dialect.tables, _PROJECTS):
             if place.names.count(key) > 1:

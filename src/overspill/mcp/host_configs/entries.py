@@ -242,14 +242,14 @@ def unwrap_entry(entry: Node, found: ProxyArguments) -> list[Edit] | None:
         own = args.children[found.command_at].raw
         return [jsonc.replace(command, own), *jsonc.remove(args, range(found.command_at + 1))]
     if found.url_at is None:
-        url = env.get(found.url_variable) if env else None
+        url = entry.get("env", found.url_variable)
     else:
         url = args.children[found.url_at] if found.url_at < len(args.children) else None
     if found.has_other_options or not url or not {variable for _, variable in found.headers} <= set(env.names if env else ()):
         return None
     edits = [jsonc.replace(entry.key("command"), '"url"'), jsonc.replace(command, url.raw)]
     if (kind := entry.get("type")) and kind.value == "stdio":
-        spelled = env.get(TYPE_VARIABLE) if env else None
+        spelled = entry.get("env", TYPE_VARIABLE)
         edits.append(jsonc.replace(kind, spelled.raw if spelled else '"http"'))
     return edits + _remove_args(entry, env, found)
 

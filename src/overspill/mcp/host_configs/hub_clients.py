@@ -50,10 +50,9 @@ class HubAddress(Struct, frozen=True):
         return identify_token(self.token.encode())
 
     @classmethod
-    def find(cls, entry: Node | None) -> HubAddress | None:
+    def find(cls, entry: Node) -> HubAddress | None:
         """Recognize an entry in the usual spelling by the form of its token."""
-        url, headers = (entry.get("url"), entry.get("headers")) if entry and entry.kind == "object" else (None, None)
-        given = headers.get("Authorization") if headers and headers.kind == "object" else None
+        url, given = entry.get("url"), entry.get("headers", "Authorization")
         found = _TOKEN.fullmatch(str(given.value)) if given else None
         return cls(str(url.value), found[1]) if url and found else None
 

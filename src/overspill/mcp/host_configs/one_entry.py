@@ -119,8 +119,7 @@ def _find_held(source: ConfigText, find_servers: FindServers) -> HeldServers | N
     if entry is None or entry.kind != "object":
         return None
     way: Way | None = HubAddress.find(jsonc.scan(json.dumps(source.dialect.to_usual(entry.value)), name))
-    words, env = list_words(entry), entry.get("env")
-    value = env.get(VARIABLE) if env and env.kind == "object" else None
+    words, value = list_words(entry), entry.get("env", VARIABLE)
     if way:
         held, where = find_servers(way.token) or "{}", f"Overspill's file for the entry {NAME!r}"
     elif words[-3:] == _ARGUMENTS and value and value.kind == "string":
@@ -128,7 +127,7 @@ def _find_held(source: ConfigText, find_servers: FindServers) -> HeldServers | N
     else:
         return None
     servers = jsonc.scan(held, f"{where} in {name}").get("mcpServers")
-    if servers is None or servers.kind != "object" or not servers.children:
+    if servers is None or not servers.keys:
         raise SettingsError(f"{where} in {name} has no mcpServers. Restore the file from its copy.")
     if twice := next((each for each in servers.names if each in table.names), servers.duplicate_key):
         raise SettingsError(f"{name} has the server {twice!r} twice, once in its entry {NAME!r}. Remove the other one.")

@@ -46,7 +46,7 @@ class HookPlace(Struct, frozen=True):
         group = {"matcher": self.events[event], "hooks": [{"type": "command", "command": command}]}
         hooks = root.get("hooks")
         _expect("object", hooks, "hooks", name)
-        groups = hooks.get(event) if hooks else None
+        groups = root.get("hooks", event)
         _expect("array", groups, f"hooks.{event}", name)
         if groups:
             return _insert(text, groups, "", group)
@@ -65,9 +65,9 @@ class HookPlace(Struct, frozen=True):
     def _find_hooks(self, root: Node, launch: Sequence[str]) -> Iterator[tuple[tuple[str | int, ...], list[str]]]:
         """Yield, for each of our hooks, its path from the root and the words of its command."""
         for event in self.events:
-            for group_at, group in enumerate(_list(_get(_get(root, "hooks"), event))):
-                for hook_at, hook in enumerate(_list(_get(group, "hooks"))):
-                    words, command = list[str](), _get(hook, "command")
+            for group_at, group in enumerate(_list(root.get("hooks", event))):
+                for hook_at, hook in enumerate(_list(group.get("hooks"))):
+                    words, command = list[str](), hook.get("command")
                     with suppress(ValueError):  # a shell would reject it too
                         words = shlex.split(command.value) if command and command.kind == "string" else words
                     if words[-2:] == ["hook", self.client] and (is_overspill(words[:-2]) or words[:-2] == list(launch)):
@@ -78,8 +78,7 @@ class HookPlace(Struct, frozen=True):
         root = _open(text, name)
         table = root.get("mcpServers")
         _expect("object", table, "mcpServers", name)
-        entry = table.get(SERVER) if table else None
-        if entry:
+        if entry := root.get("mcpServers", SERVER):
             if not self.is_own_server(entry):
                 raise SettingsError(
                     f"{name} already has a server {SERVER!r}, and it is another one. Rename it, and run this again."
@@ -92,7 +91,7 @@ class HookPlace(Struct, frozen=True):
 
     def find_server(self, text: str, name: str) -> list[str]:
         """Return the command that starts Overspill in our server's entry; empty if there is no such entry."""
-        entry = _get(_get(_open(text, name), "mcpServers"), SERVER)
+        entry = _open(text, name).get("mcpServers", SERVER)
         return list_words(entry)[:-2] if entry and self.is_own_server(entry) else []
 
     def remove_server(self, text: str, name: str) -> str:
@@ -122,16 +121,12 @@ def _expect(kind: str, node: Node | None, path: str, name: str) -> None:
         raise SettingsError(f"{f'{path} in ' if path else ''}{name} must be {'an' if kind[0] in 'ao' else 'a'} {kind}.")
 
 
-def _get(node: Node | None, key: str) -> Node | None:
-    return node.get(key) if node and node.kind == "object" else None
-
-
 def _list(node: Node | None) -> Sequence[Node]:
     return node.children if node and node.kind == "array" else ()
 
 
 def list_words(entry: Node) -> list[str]:
-    found = [_get(entry, "command"), *_list(_get(entry, "args"))]
+    found = [entry.get("command"), *_list(entry.get("args"))]
     return [node.value for node in found if node and node.kind == "string"]
 
 

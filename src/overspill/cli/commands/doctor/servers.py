@@ -112,7 +112,7 @@ def read_config(
 
 def _find_original(server: ConfiguredServer) -> tuple[str, Any]:
     """Return the program that runs the server behind Overspill, or "", and the server's own entry: the proxy always answers."""
-    found = recognize(server.name, server.entry) if server.entry.kind == "object" else None
+    found = recognize(server.name, server.entry)
     edits = unwrap_entry(server.entry, found) if found else None
     if not found or edits is None:
         return "", server.entry.value
