@@ -10,9 +10,10 @@ from overspill.decoding.formats import Compression, find_compression
 from overspill.decoding.limits import MAX_WINDOW_BYTES, MAX_WINDOW_LOG, Allowance, Layer
 from overspill.errors import NotText
 from overspill.store.protocols import Reader
-from overspill.store.readers import Sink
+from overspill.store.readers import ReaderFile, Sink
 from overspill.text.humanize import format_size
 
+_READ_BYTES = 64 * 1024
 _MAGIC_BYTES = 16  # more than any format needs to be recognised
 _MIN_STEP_BYTES = 64
 _MAX_STEP_BYTES = 256 * 1024
@@ -34,7 +35,7 @@ class _Stream(Protocol):
 
 def decompress(reader: Reader, name: Compression, allowance: Allowance, inside: str) -> Layer:
     """The decompressed content. Blocks. Raises NotText if nothing can be decompressed."""
-    source, rest = _Source(reader), b""
+    source, rest = ReaderFile(reader), b""
     open_stream, errors = _open_format(name)
     with Sink() as sink:
         while True:
@@ -49,7 +50,7 @@ def decompress(reader: Reader, name: Compression, allowance: Allowance, inside: 
                 stopped = f"Decompressing {name} stopped after {sink.size:,} bytes: {why}. What follows was not searched."
                 return Layer(sink.reader(), stopped)
             rest = stream.unused_data.lstrip(b"\0")  # padding from tapes and `xz`
-            while len(rest) < _MAGIC_BYTES and (data := source.next()):
+            while len(rest) < _MAGIC_BYTES and (data := source.read(_READ_BYTES)):
                 rest = (rest + data).lstrip(b"\0")
             if not rest:
                 return Layer(sink.reader())
@@ -58,25 +59,14 @@ def decompress(reader: Reader, name: Compression, allowance: Allowance, inside: 
                 return Layer(sink.reader(), f"{left:,} bytes after the end of the {name} data were not read.")
 
 
-class _Source:
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self.at = 0
-
-    def next(self) -> bytes:
-        data = self._reader.read(self.at, self.at + 64 * 1024)
-        self.at += len(data)
-        return data
-
-
-def _read(stream: _Stream, data: bytes, source: _Source, sink: Sink, allowance: Allowance) -> str:
+def _read(stream: _Stream, data: bytes, source: ReaderFile, sink: Sink, allowance: Allowance) -> str:
     """Reads a stream to its end. Returns the reason if it stopped earlier."""
-    data = data or source.next()
+    data = data or source.read(_READ_BYTES)
     while not stream.eof:
         if excess := allowance.find_excess(source.at, sink.size):
             return excess
         if stream.needs_input and not data:
-            data = source.next()
+            data = source.read(_READ_BYTES)
         step = min(max(sink.size // _STEP_SHARE, _MIN_STEP_BYTES), _MAX_STEP_BYTES)
         decoded = stream.decompress(data, min(step, allowance.limits.bytes - sink.size))
         if not (data or decoded or stream.eof) and stream.needs_input:

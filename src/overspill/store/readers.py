@@ -37,6 +37,19 @@ class BytesReader:
         """Views may still be in use. The memory is freed with the last of them."""
 
 
+class ReaderFile:
+    """A reader in the form of a file. `at` is how far it was read."""
+
+    def __init__(self, reader: Reader, at: int = 0) -> None:
+        self._reader = reader
+        self.at = at
+
+    def read(self, size: int) -> bytes:
+        data = self._reader.read(self.at, self.at + size)
+        self.at += len(data)
+        return data
+
+
 class Sink:
     """Takes bytes to read again. Above a megabyte, they are in an unlinked file, which disappears with the last view of it."""
 

@@ -26,6 +26,7 @@ from overspill.reading.query.document import (
     shorten_value,
 )
 from overspill.store.protocols import Reader
+from overspill.store.readers import ReaderFile
 from overspill.text.encoding import decode
 from overspill.text.regex import regex
 
@@ -120,27 +121,12 @@ def _ijson() -> Any:
     return import_module("ijson.backends.yajl2_c")
 
 
-class _Stream:
-    """The part of a file's interface that the parser needs."""
-
-    def __init__(self, reader: Reader, at: int) -> None:
-        self._reader = reader
-        self._at = at
-
-    def read(self, size: int) -> bytes:
-        data = self._reader.read(self._at, self._at + size)
-        self._at += len(data)
-        return data
-
-
 def _events(reader: Reader) -> Events:
     head = reader.read(0, _MAX_FIRST_LINE_BYTES)
     start = len(_BYTE_ORDER_MARK) if head.startswith(_BYTE_ORDER_MARK) else 0
-    basic_parse = _ijson().basic_parse
-    if not _is_one_a_line(head):
-        return cast("Events", basic_parse(_Stream(reader, start)))
-    parsed = cast("Events", basic_parse(_Stream(reader, start), multiple_values=True))
-    return chain([("start_array", None)], parsed, [("end_array", None)])
+    has_several = _is_one_a_line(head)
+    parsed = cast("Events", _ijson().basic_parse(ReaderFile(reader, start), multiple_values=has_several))
+    return chain([("start_array", None)], parsed, [("end_array", None)]) if has_several else parsed
 
 
 def _is_one_a_line(head: bytes) -> bool:
