@@ -106,18 +106,10 @@ class PartRequest(Struct, frozen=True, kw_only=True):
     start: int = 0
 
 
-class Part(Struct, frozen=True):
-    """`text` is what gets printed: `data`, the stored text, and below it `notes`, which are ours."""
-
-    text: str
-    is_found: bool = True
-    data: str = ""
-    notes: tuple[str, ...] = ()
-
-
-def read_part(stored: StoredOutput, wanted: PartRequest, bound: Bound) -> Part:
+def read_part(stored: StoredOutput, wanted: PartRequest, bound: Bound) -> tuple[Page, bool]:
+    """The part to print, and whether anything was found."""
     if not stored.reader.size:
-        return Part(wording.EMPTY, is_found=wanted.grep is None and wanted.query is None, notes=(wording.EMPTY,))
+        return Page(wording.EMPTY, data="", notes=(wording.EMPTY,)), wanted.grep is None and wanted.query is None
     found = True
 
     def read(bound: Bound) -> Page:
@@ -129,8 +121,7 @@ def read_part(stored: StoredOutput, wanted: PartRequest, bound: Bound) -> Part:
         found = wanted.query is None or page.data not in _NOTHING
         return page
 
-    page = pages.fetch_page(stored, bound, read)
-    return Part(page.text, found, page.text if page.data is None else page.data, page.notes)
+    return pages.fetch_page(stored, bound, read), found
 
 
 def _read(stored: StoredOutput, wanted: PartRequest, bound: Bound) -> Page:

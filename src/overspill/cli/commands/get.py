@@ -20,8 +20,9 @@ from overspill.record.ledger import Ledger
 from overspill.redaction.policy import Redaction
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.output import StoredOutput
+from overspill.retrieval.pages import Page
 from overspill.settings import Settings
-from overspill.shell.reading import OutputFinder, Part, PartRequest, read_part
+from overspill.shell.reading import OutputFinder, PartRequest, read_part
 from overspill.text.humanize import escape_invisible
 from overspill.types import Extraction
 
@@ -64,12 +65,13 @@ def get(name: str, ask: str | None, wait: float | None, as_json: bool, as_lines:
     if wait:
         finder.wait(name, wait)
     with finder.open(name) as (stored, note):
-        answer = read_part(stored, wanted, bound) if ask is None else _ask(stored, ask, settings)
         id, notes = stored.shown_id, [note] if note else []
-        if isinstance(answer, Part):
-            is_found = answer.is_found
-            described = {"found": is_found, "text": answer.data, "notes": [*answer.notes, *notes]}
+        if ask is None:
+            answer, is_found = read_part(stored, wanted, bound)
+            data = answer.text if answer.data is None else answer.data
+            described = {"found": is_found, "text": data, "notes": [*answer.notes, *notes]}
         else:
+            answer = _ask(stored, ask, settings)
             is_found, described = has_answer(answer), {**to_builtins(answer), "notes": notes}
         if as_lines:
             print_records([{"id": id, **described}], as_lines=True)
@@ -81,7 +83,7 @@ def get(name: str, ask: str | None, wait: float | None, as_json: bool, as_lines:
     sys.exit(0 if is_found else 1)
 
 
-def _print(answer: Part | Extraction, id: str, wanted: PartRequest, what: str, settings: Settings) -> None:
+def _print(answer: Page | Extraction, id: str, wanted: PartRequest, what: str, settings: Settings) -> None:
     if isinstance(answer, Extraction):
         print_extraction(answer, id, _count_tokens(settings), what)
     elif wanted.grep is None or not has_color():
