@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 from threading import Lock
-from typing import NoReturn, cast
+from typing import Any, NoReturn, cast
 
 import click
 
@@ -125,27 +125,27 @@ def prepare(args: Sequence[str], around: Surroundings) -> object:
     store = around.environ.get("OVERSPILL_STORE")
     usual = {args[0]: {"store": store}} if store else {}
     try:
-        return overspill.main(list(args), prog_name="overspill", standalone_mode=False, obj=around, default_map=usual)
+        return _call(args, obj=around, default_map=usual)
+    except (OSError, OverspillError) as problem:
+        return terminal.report_failure(problem)
+
+
+def _call(args: Sequence[str] | None, **options: Any) -> object:
+    """Run a command, and return what it returns, or its exit code."""
+    try:
+        return overspill.main(args, prog_name="overspill", standalone_mode=False, **options)
     except SystemExit as end:
         return end.code
     except click.ClickException as problem:
         report_usage(problem)
         return problem.exit_code
-    except (OSError, OverspillError) as problem:
-        return terminal.report_failure(problem)
+    except click.Abort:
+        return 130
 
 
 def _run(args: Sequence[str] | None) -> int:
     stdout, stderr = sys.stdout, sys.stderr
-    try:
-        code = overspill.main(args, prog_name="overspill", standalone_mode=False)
-    except SystemExit as end:
-        code = end.code
-    except click.ClickException as problem:
-        report_usage(problem)
-        code = problem.exit_code
-    except click.Abort:
-        code = 130
+    code = _call(args)
     if sys.stdout is not stdout:
         # If the reader has gone, click replaces both streams and exits with 1, which means something else in our commands.
         sys.stdout, sys.stderr = stdout, stderr
