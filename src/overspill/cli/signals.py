@@ -10,7 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO, NoReturn, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -67,8 +67,8 @@ def cancel_on_signal() -> Generator[None]:
         raise Interrupted(128 + received[0])
 
 
-def run_until_done(work: Callable[[], Awaitable[_Value]]) -> _Value:
-    """Run `work` on an event loop. If a signal ends it, exit with the code that a shell reports for that."""
+def run_until_done(work: Callable[[], Awaitable[_Value]], leave: Callable[[int], NoReturn] = sys.exit) -> _Value:
+    """Run `work` on an event loop. If a signal ends it, leave with the code that a shell reports for that."""
 
     async def run() -> _Value:
         with cancel_on_signal():
@@ -77,7 +77,7 @@ def run_until_done(work: Callable[[], Awaitable[_Value]]) -> _Value:
     try:
         return anyio.run(run)
     except Interrupted as ended:
-        sys.exit(ended.code)
+        leave(ended.code)
 
 
 def serve_until_signal(run: Callable[[anyio.Event], Awaitable[None]]) -> None:

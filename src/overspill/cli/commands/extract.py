@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias, get_args
+from typing import Any, TypeAlias, TypeVar, get_args
 
-import anyio
 import click
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
@@ -20,7 +19,7 @@ from msgspec.structs import replace
 from overspill.cli import output
 from overspill.cli.extractions import has_answer, print_extraction, print_parts
 from overspill.cli.settings import endpoints, load_settings, settings_options
-from overspill.cli.signals import Interrupted, cancel_on_signal, read_stream
+from overspill.cli.signals import read_stream, run_until_done
 from overspill.cli.terminal import has_color, inform, is_quiet, report_error, warn, watched_on_terminal
 from overspill.errors import BadRequest, NotText, SettingsError
 from overspill.extraction import BUILTIN
@@ -34,6 +33,7 @@ from overspill.text.humanize import count_noun, format_size
 from overspill.types import Extraction
 
 Opening: TypeAlias = Callable[[], AbstractAsyncContextManager[Ask]]
+Found = TypeVar("Found")
 Answers: TypeAlias = list[tuple[str, Extraction]]
 """What was extracted from each file, with the file's name."""
 _MIN_TOKENS_OF_A_FILE = 300
@@ -145,7 +145,7 @@ def _ask_many(given: Sequence[Path], opening: Opening, max_tokens: int, failed: 
                             failed.append(file.path)
         return answers
 
-    answers: Answers = _run(search, sum(file.size for file in files))
+    answers = _run(search, sum(file.size for file in files))
     found = sorted((each for each in answers if each[1].found), key=lambda each: -each[1].confidence)
     best = [each for each in found if not each[1].is_nearest] or found[:1]
     if not best and not failed:
@@ -153,17 +153,13 @@ def _ask_many(given: Sequence[Path], opening: Opening, max_tokens: int, failed: 
     return best
 
 
-def _run(search: Callable[[ChunkBar | None], Coroutine[Any, Any, Any]], size: int) -> Any:
-    async def run() -> Any:
-        with cancel_on_signal(), ChunkBar(size) if watched_on_terminal() and not is_quiet() else nullcontext() as bar:
+def _run(search: Callable[[ChunkBar | None], Awaitable[Found]], size: int) -> Found:
+    async def run() -> Found:
+        with ChunkBar(size) if watched_on_terminal() and not is_quiet() else nullcontext() as bar:
             return await search(bar)
 
-    try:
-        return anyio.run(run)
-    except Interrupted as ended:
-        # Everything is closed and removed by now. A thread that is still searching cannot be interrupted, and Python would
-        # wait for it.
-        os._exit(ended.code)
+    # A signal leaves nothing open. A thread that is still searching cannot be interrupted, and Python would wait for it.
+    return run_until_done(run, os._exit)
 
 
 class ChunkBar:
