@@ -120,6 +120,10 @@ class IntentAnswers:
     def noted(self, id: str) -> Intent | None:
         return self._noted.get(id)
 
+    def close(self) -> None:
+        """Let the threads end as soon as they have finished."""
+        self._searching.shutdown(wait=False)
+
     async def answer(self, message: str, kept: Kept, settings: Settings, room: int | None) -> str:
         """The passages of a background job's output that its caller was looking for; empty without any to show."""
         answer = await self._answer(message, kept, self.noted(kept.id), settings, room)
@@ -200,7 +204,9 @@ class IntentAnswers:
     def _search_in_pool(self, asked: _Asked, seconds: float | None) -> _Answer | None:
         try:
             searching = self._searching.submit(copy_context().run, self._find, asked)
-        except RuntimeError:  # the main thread has ended, and pools take nothing more, but a session in another thread works on
+        except (
+            RuntimeError
+        ):  # the main thread has ended, and pools take nothing more, but a session in another thread works on
             return self._find(asked)
         return searching.result(seconds)
 

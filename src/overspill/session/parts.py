@@ -206,6 +206,7 @@ class SessionParts:
 
     def _close(self) -> None:
         self.programs.close()
+        self.gate.intents.close()
         self.tables.close()
         self.outputs.close()
         self.recorder.close()

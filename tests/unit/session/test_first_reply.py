@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import re
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any
 import anyio
 import pytest
 from frames import unmarked
+from waiting import until
 
 from overspill import ContextBudget, Output, Session, Settings, SyncSession, ToolCall
 from overspill.retrieval.archive import Archive
@@ -57,6 +60,17 @@ async def test_a_stored_output_is_answered_with_the_passages_and_its_handle():
     assert reply.truncation is not None
     assert reply.truncation.strategy_used == "passages"
     assert reply.truncation.omitted_chars > 70_000
+
+
+async def test_a_closed_session_leaves_no_thread_that_searched_for_passages():
+    before = set(threading.enumerate())
+    assert TIMED_OUT in await first_reply(INTENT)
+    left = [each for each in threading.enumerate() if each.name.startswith("overspill-passages") and each not in before]
+    gc.disable()
+    try:
+        await until(lambda: not any(each.is_alive() for each in left))
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize(
