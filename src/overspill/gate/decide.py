@@ -28,9 +28,7 @@ class Keep(Struct, frozen=True, tag=True):
 
 
 class Shorten(Struct, frozen=True, tag=True):
-    """Truncate to a number of bytes, as `toolOutput.enabled: false` asks for."""
-
-    limit_bytes: int
+    """Truncate to the size cap, as `toolOutput.enabled: false` asks for."""
 
 
 Verdict: TypeAlias = Pass | Keep | Shorten
@@ -42,7 +40,7 @@ def decide(size: Size, settings: Settings, room: Room | None = None) -> Verdict:
         return Pass()
     cap = settings.size_cap
     if not settings.tool_output.enabled:
-        return Shorten(cap) if cap and size.bytes > cap else Pass()
+        return Shorten() if cap and size.bytes > cap else Pass()
     threshold, chars = settings.effective_token_threshold, settings.truncation.inline_limit
     triggers: tuple[tuple[Reason, bool], ...] = (
         ("reserve_failed", room is not None and room.now < size.tokens <= room.alone),

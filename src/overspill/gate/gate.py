@@ -78,8 +78,8 @@ class Gate:
             match decide(size, settings) if passes else self._verdict(collected, size, settings):
                 case Keep(reason) if passes:
                     reply = await self._keep_and_pass(call, collected, size, reason)
-                case Shorten(limit) if not passes:
-                    reply = await self._truncate(call, collected, size, limit, settings)
+                case Shorten() if not passes:
+                    reply = await self._truncate(call, collected, size, settings)
                 case Keep(reason):
                     reply = await self._keep_and_word(call, collected, reason, settings)
                 case _:
@@ -196,9 +196,9 @@ class Gate:
         content, shown, passed = replies.show_in_hand(collected)
         return self._reply(content, shown, collected, passed=passed, value=collected.value)
 
-    async def _truncate(self, call: ToolCall, collected: CollectedResult, size: Size, limit: int, settings: Settings) -> Reply:
+    async def _truncate(self, call: ToolCall, collected: CollectedResult, size: Size, settings: Settings) -> Reply:
         read = partial(open_source, self.redaction, call, collected, size, "")
-        cut = await run_off_loop(lambda: read()[0].truncate_to_bytes(limit, settings), size.bytes)
+        cut = await run_off_loop(lambda: read()[0].truncate_to_bytes(settings.size_cap, settings), size.bytes)
         facts = replies.describe_truncation(cut, size, self._count_tokens, None)
         answer, fits = self.reserve([ReplyDraft((encoding.clean(cut.text), *collected.notes))])
         if not collected.spool.in_memory:

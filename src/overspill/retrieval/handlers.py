@@ -215,10 +215,10 @@ class RetrievalTools(Struct, eq=False):
                 message = "\n".join((retrieval.too_large(kept.size.bytes, mode), *images))
                 found = await self.gate.intents.answer(message, kept, settings, self.gate.room)
                 return Page(f"{found}\n\n{message}" if found else message, is_error=not found)
-            case Shorten(limit):
+            case Shorten():
 
                 def shorten(bound: Bound) -> Page:
-                    return make_page(stored, source.truncate_to_bytes(min(limit, bound.bytes), settings).text)
+                    return make_page(stored, source.truncate_to_bytes(min(settings.size_cap, bound.bytes), settings).text)
 
                 return await self._fetch_page(stored, shorten)
             case Pass():

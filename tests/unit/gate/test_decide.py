@@ -33,7 +33,7 @@ def size(bytes_: int = 100, *, chars: int | None = None, tokens: int = 25) -> Si
         (Settings(toolResponseMaxBytes=50_000), size(50_000, tokens=20_000), None, Pass()),
         (Settings(toolResponseMaxBytes=50_000), size(50_001, tokens=20_000), None, Keep("size_cap")),
         (Settings(**{"async": False}), size(12_000, tokens=11_000), None, Pass()),
-        (Settings(toolOutput={"enabled": False}), size(12_289), None, Shorten(12_288)),
+        (Settings(toolOutput={"enabled": False}), size(12_289), None, Shorten()),
         (Settings(toolOutput={"enabled": False}), size(12_288, tokens=99_999), Room(now=1, alone=1), Pass()),
         (Settings(toolOutput={"enabled": False}, toolResponseMaxBytes=0), size(10**6), None, Pass()),
     ],
