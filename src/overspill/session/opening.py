@@ -10,7 +10,6 @@ from typing import Any, cast, get_args
 
 import anyio
 import anyio.to_thread
-from msgspec import Struct
 
 from overspill import handles
 from overspill.budget import ContextBudget
@@ -19,20 +18,18 @@ from overspill.extraction import Mode
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
 from overspill.record.events import ConversationOpened, now_ms
-from overspill.record.ledger import Ledger
 from overspill.record.logs import Observers
 from overspill.redaction.policy import Redaction
 from overspill.retrieval.definitions import Format, define_offered_tools
-from overspill.retrieval.extractor import Extractor, configured_endpoints
+from overspill.retrieval.extractor import configured_endpoints
 from overspill.retrieval.group import JOBS, SessionGroup
-from overspill.session.parts import SessionParts, hold_shelf
+from overspill.session.parts import SessionOpening, SessionParts, hold_shelf
 from overspill.settings import Settings
 from overspill.settings.opening import open_configured_store
 from overspill.store.conversations import conversation_in
-from overspill.store.open import is_on_server, open_store
+from overspill.store.open import open_store
 from overspill.store.protocols import Store
-from overspill.task_queue.address import QueueAddress, parse_address
-from overspill.task_queue.remote import open_queue
+from overspill.task_queue.address import parse_address
 from overspill.text import tokens
 from overspill.text.lenient_json import dumps
 from overspill.types import JobInfo, ToolCall
@@ -124,115 +121,71 @@ def is_closed(loop: object) -> bool:
     return isinstance(loop, asyncio.AbstractEventLoop) and loop.is_closed()
 
 
-class SessionOpening(Struct, frozen=True, kw_only=True):
-    """The arguments of a session. They stay the same each time the session is opened."""
+def prepare_opening(
+    settings: Settings | None,
+    store: Store | str | None,
+    *,
+    name: str,
+    shared: bool,
+    family: str,
+    jobs: str | None,
+    budget: ContextBudget | None,
+    models: Mapping[str, Model] | None,
+    endpoints: Mapping[str, Endpoint] | None,
+    observers: Observers,
+    notice: bool,
+    preload: bool,
+    secrets: Mapping[str, str] | None,
+) -> SessionOpening:
+    """Build it from what a program passes to a session."""
+    require("settings", settings, (Settings, _NONE), "Settings(…)")
+    require("budget", budget, (ContextBudget, _NONE), "ContextBudget(window=…)")
+    _check_store(store)
+    for what, given in (("name", name), ("family", family)):
+        require(what, given, str, "a string")
+    _check_mappings(models=models, endpoints=endpoints, secrets=secrets)
+    require("jobs", jobs, (str, _NONE), "the URL of a queue")
+    _check_observers(observers)
+    settings = settings or Settings()
+    id, is_shared, is_of_many = handles.new(), shared or jobs is not None, bool(name and family)
+    name = name or ("" if family or jobs is None else id)
+    family = find_family(name, family, shared=is_shared)
+    if budget is None:  # a host that counts its window would have no room for these outputs
+        settings = draw_untouched(settings, name or id)
+    if isinstance(store, str):
+        store = open_store(store, run_bytes=settings.max_run_bytes)
+    return SessionOpening(
+        settings=settings,
+        id=id,
+        name=f"{family}/{f'{name}.{id}' if is_of_many else id}" if family and (is_shared or not name) else name,
+        family=family,
+        is_shared=is_shared,
+        budget=budget,
+        store=store or open_configured_store(settings),
+        models=models or {},
+        endpoints={**configured_endpoints(settings, {}), **(endpoints or {})},
+        observers=tuple(observers),
+        notice=notice,
+        preload=preload,
+        jobs=parse_address(jobs) if jobs is not None else None,
+        redaction=Redaction(settings, secrets or {}),
+    )
 
-    settings: Settings
-    store: Store
-    id: str = ""
-    """The id to use when the session is opened for the first time, if the store does not have it yet."""
-    name: str = ""
-    family: str = ""
-    is_shared: bool = False
-    budget: ContextBudget | None = None
-    models: Mapping[str, Model] = {}
-    endpoints: Mapping[str, Endpoint] = {}
-    observers: Observers = ()
-    notice: bool = True
-    preload: bool = False
-    """Whether to load the vocabulary that counts tokens when the session begins."""
-    jobs: QueueAddress | None = None
-    redaction: Redaction | None = None
-    """If None, secrets are hidden as the settings say, without any known values."""
-    writes_off_loop: bool = True
-    """Whether a thread writes the journal of a store on a server. Replies wait for it, but tools start without waiting."""
 
-    @classmethod
-    def of(
-        cls,
-        settings: Settings | None,
-        store: Store | str | None,
-        *,
-        name: str,
-        shared: bool,
-        family: str,
-        jobs: str | None,
-        budget: ContextBudget | None,
-        models: Mapping[str, Model] | None,
-        endpoints: Mapping[str, Endpoint] | None,
-        observers: Observers,
-        notice: bool,
-        preload: bool,
-        secrets: Mapping[str, str] | None,
-    ) -> SessionOpening:
-        """Build it from what a program passes to a session."""
-        require("settings", settings, (Settings, _NONE), "Settings(…)")
-        require("budget", budget, (ContextBudget, _NONE), "ContextBudget(window=…)")
-        _check_store(store)
-        for what, given in (("name", name), ("family", family)):
-            require(what, given, str, "a string")
-        _check_mappings(models=models, endpoints=endpoints, secrets=secrets)
-        require("jobs", jobs, (str, _NONE), "the URL of a queue")
-        _check_observers(observers)
-        settings = settings or Settings()
-        id, is_shared, is_of_many = handles.new(), shared or jobs is not None, bool(name and family)
-        name = name or ("" if family or jobs is None else id)
-        family = find_family(name, family, shared=is_shared)
-        if budget is None:  # a host that counts its window would have no room for these outputs
-            settings = draw_untouched(settings, name or id)
-        if isinstance(store, str):
-            store = open_store(store, run_bytes=settings.max_run_bytes)
-        return cls(
-            settings=settings,
-            id=id,
-            name=f"{family}/{f'{name}.{id}' if is_of_many else id}" if family and (is_shared or not name) else name,
-            family=family,
-            is_shared=is_shared,
-            budget=budget,
-            store=store or open_configured_store(settings),
-            models=models or {},
-            endpoints={**configured_endpoints(settings, {}), **(endpoints or {})},
-            observers=tuple(observers),
-            notice=notice,
-            preload=preload,
-            jobs=parse_address(jobs) if jobs is not None else None,
-            redaction=Redaction(settings, secrets or {}),
-        )
-
-    async def open(self, id: str) -> SessionParts:
-        """Open the session. `id` is used if it has no name."""
-        async with hold_shelf(self.store, self.settings, id, self.name) as shelf:
-            ledger = Ledger(
-                shelf.session,
-                shelf.append_journal,
-                shelf.journal,
-                self.observers,
-                stored_level=self.settings.wording.stored_level,
-                is_off_loop=self.writes_off_loop and is_on_server(self.store.url),
-            )
-            extractor = Extractor(self.settings, ledger, self.models, self.endpoints)
-            shared = (shelf.session, conversation_in(self.name)) if self.is_shared else ()
-            group = SessionGroup(self.store, self.family, *shared) if self.family else None
-            inherits = group is not None and await anyio.to_thread.run_sync(group.has_outputs)
-            queue = None if self.jobs is None else open_queue(self.jobs)
-            parts = SessionParts(
-                self.settings,
-                shelf,
-                ledger,
-                extractor,
-                self.budget,
-                group,
-                queue,
-                self.redaction or Redaction(self.settings, {}),
-                notice=self.notice,
-                inherits=inherits,
-            )
-            if shelf.session != id:
-                await anyio.to_thread.run_sync(parts.remove_unrecorded)
-            await parts.calls.jobs.open()
-            offered = define_offered_tools(self.settings, "openai") if COMMAND not in self.settings.surface else ()
-            ledger.record(ConversationOpened(now_ms(), len(dumps(offered)) if offered else 0, self.settings.off))
-            return parts
+async def open_parts(opening: SessionOpening, id: str) -> SessionParts:
+    """Open a session. `id` is used if it has no name."""
+    settings, store = opening.settings, opening.store
+    async with hold_shelf(store, settings, id, opening.name) as shelf:
+        shared = (shelf.session, conversation_in(opening.name)) if opening.is_shared else ()
+        group = SessionGroup(store, opening.family, *shared) if opening.family else None
+        inherits = group is not None and await anyio.to_thread.run_sync(group.has_outputs)
+        parts = SessionParts(opening, shelf, group, inherits=inherits)
+        if shelf.session != id:
+            await anyio.to_thread.run_sync(parts.remove_unrecorded)
+        await parts.calls.jobs.open()
+        offered = define_offered_tools(settings, "openai") if COMMAND not in settings.surface else ()
+        parts.ledger.record(ConversationOpened(now_ms(), len(dumps(offered)) if offered else 0, settings.off))
+        return parts
 
 
 def draw_untouched(settings: Settings, conversation: str) -> Settings:
@@ -286,7 +239,7 @@ class SessionLife:
                 if self.opening.preload:
                     await anyio.to_thread.run_sync(tokens.load, self.opening.settings.model)
                 id, self._next_id = self._next_id, handles.new()
-                self._parts, self._loop = await self.opening.open(id), find_loop()
+                self._parts, self._loop = await open_parts(self.opening, id), find_loop()
             return self._parts
 
     async def close(self) -> list[JobInfo]:

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct
 
 from overspill import handles
 from overspill.budget import ContextBudget
@@ -22,12 +23,14 @@ from overspill.gate.gate import Gate
 from overspill.gate.kept import KnownOutputs
 from overspill.gate.recorder import ReplyRecorder
 from overspill.gate.serialise import to_json
+from overspill.models.endpoints import Endpoint
+from overspill.models.protocol import Model
 from overspill.programs.service import NAME as PROGRAM
 from overspill.programs.service import Programs
 from overspill.record import events
 from overspill.record.events import JobChanged, OutputStored
 from overspill.record.ledger import Ledger
-from overspill.record.logs import logger
+from overspill.record.logs import Observers, logger
 from overspill.redaction.policy import Redaction
 from overspill.retrieval.definitions import offered_tools
 from overspill.retrieval.delivery import PassageSearch, SessionJobs, StandIns
@@ -43,27 +46,45 @@ from overspill.store.away import WaitingShelf
 from overspill.store.open import is_on_server
 from overspill.store.protocols import KeepLimits, Shelf, Store
 from overspill.store.spool import Spool
-from overspill.task_queue.remote import Queue, RemoteTools
+from overspill.task_queue.address import QueueAddress
+from overspill.task_queue.remote import RemoteTools, open_queue
 from overspill.text.tokens import ESTIMATE
 from overspill.types import Extraction, JobInfo, Kept, Output, Reply, ToolCall
 from overspill.wording.slow_tools import JobStatus
 
 
+class SessionOpening(Struct, frozen=True, kw_only=True):
+    """The arguments of a session. They stay the same each time the session is opened."""
+
+    settings: Settings
+    store: Store
+    redaction: Redaction
+    id: str = ""
+    """The id to use when the session is opened for the first time, if the store does not have it yet."""
+    name: str = ""
+    family: str = ""
+    is_shared: bool = False
+    budget: ContextBudget | None = None
+    models: Mapping[str, Model] = {}
+    endpoints: Mapping[str, Endpoint] = {}
+    observers: Observers = ()
+    notice: bool = True
+    preload: bool = False
+    """Whether to load the vocabulary that counts tokens when the session begins."""
+    jobs: QueueAddress | None = None
+    writes_off_loop: bool = True
+    """Whether a thread writes the journal of a store on a server. Replies wait for it, but tools start without waiting."""
+
+
 class SessionParts:
-    def __init__(
-        self,
-        settings: Settings,
-        shelf: Shelf,
-        ledger: Ledger,
-        extractor: Extractor,
-        budget: ContextBudget | None,
-        family: SessionGroup | None,
-        queue: Queue | None,
-        redaction: Redaction,
-        *,
-        notice: bool,
-        inherits: bool,
-    ) -> None:
+    def __init__(self, opening: SessionOpening, shelf: Shelf, family: SessionGroup | None, *, inherits: bool) -> None:
+        settings, budget, redaction = opening.settings, opening.budget, opening.redaction
+        is_off_loop, level = opening.writes_off_loop and is_on_server(opening.store.url), settings.wording.stored_level
+        ledger = Ledger(
+            shelf.session, shelf.append_journal, shelf.journal, opening.observers, stored_level=level, is_off_loop=is_off_loop
+        )
+        extractor = Extractor(settings, ledger, opening.models, opening.endpoints)
+        queue = None if opening.jobs is None else open_queue(opening.jobs)
         self.shelf, self.budget, self.ledger, self.extractor, self.family = shelf, budget, ledger, extractor, family
         self.recorder = recorder = ReplyRecorder(shelf, ledger, redaction.redact_recorded, is_on=settings.record == "replies")
         jobs, known = BackgroundJobs(partial(recall_job, ledger)), KnownOutputs(ledger, family.list_names if family else tuple)
@@ -72,7 +93,7 @@ class SessionParts:
         self._elsewhere = elsewhere = JobsElsewhere(family) if family is not None and family.is_shared else None
         attend = None if elsewhere is None else elsewhere.cancel_if_aborted
         stand_ins = StandIns(gate, outputs)
-        self.calls = CallService(gate, recorder, outputs.resolve, stand_ins.word, jobs, attend, notice=notice)
+        self.calls = CallService(gate, recorder, outputs.resolve, stand_ins.word, jobs, attend, notice=opening.notice)
         self.tables = OutputTables(gate, outputs)
         self.retrieval = RetrievalTools(
             gate, outputs, self.calls.jobs, recorder, extractor, stand_ins, self.tables, elsewhere, inherits

@@ -23,7 +23,7 @@ from overspill.retrieval.definitions import Format
 from overspill.retrieval.delivery import SessionJobs
 from overspill.retrieval.extractor import ExtractionRequest
 from overspill.retrieval.output import StoredOutput
-from overspill.session.opening import SessionLife, SessionOpening, check_extraction, check_options, check_turn
+from overspill.session.opening import SessionLife, check_extraction, check_options, check_turn, prepare_opening
 from overspill.session.registry import OfferedTools, ToolRegistry
 from overspill.settings import Settings
 from overspill.sql.answers import SqlAnswer
@@ -65,7 +65,7 @@ class Session:
         jobs: str | None = None,
         secrets: Mapping[str, str] | None = None,
     ) -> None:
-        opening = SessionOpening.of(
+        opening = prepare_opening(
             settings,
             store,
             name=name,

@@ -22,8 +22,8 @@ from overspill.gate.serialise import to_json
 from overspill.record.events import Entry, JobChanged, OutputStored, now_ms
 from overspill.redaction.policy import Redaction
 from overspill.retrieval.group import SessionGroup, name_part
-from overspill.session.opening import SessionOpening
-from overspill.session.parts import SessionParts
+from overspill.session.opening import open_parts
+from overspill.session.parts import SessionOpening, SessionParts
 from overspill.settings import Settings
 from overspill.store.protocols import Store
 from overspill.task_queue.payload import QueuedCall
@@ -94,7 +94,7 @@ class CallRunner:
         opening = SessionOpening(
             settings=self._settings, store=self._store, name=name, writes_off_loop=False, redaction=self._redaction
         )
-        parts = await opening.open(id)
+        parts = await open_parts(opening, id)
         try:
             yield parts
         finally:
