@@ -81,6 +81,15 @@ Engine: TypeAlias = "Callable[[Document, str, int], Selection]"
 """(document, query, max tokens) -> selection. Blocks, so it runs in a worker thread."""
 
 
+class Question(Struct, frozen=True):
+    """What is asked about a document, within which limits, and the engine that may answer."""
+
+    document: Document
+    query: str
+    policy: Policy
+    engine: Engine | None
+
+
 def limit_output(model: Targets) -> int:
     """Tokens reserved for the answer: at most half of the window."""
     return min(model.max_output_tokens, model.context_window // 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from overspill.extraction.chunks import Span
-from overspill.extraction.document import Document, Engine, ExtractionFailed, Policy, Strategy
+from overspill.extraction.document import Document, Engine, ExtractionFailed, Policy, Question, Strategy
 from overspill.extraction.findings import NOT_FOUND, NOT_FOUND_YET
 from overspill.extraction.inquiry import run_in_thread
 from overspill.extraction.provenance import read_excerpts
@@ -18,10 +18,9 @@ BUILTIN = "builtin/lexical"
 BY_ENGINE = "The built-in engine answered instead: passages by their words, no model."
 
 
-async def fall_back(
-    document: Document, query: str, planned: Strategy, policy: Policy, engine: Engine | None, reason: str
-) -> Extraction:
+async def fall_back(question: Question, planned: Strategy, reason: str) -> Extraction:
     """The first fallback that works, with the reason why it was needed."""
+    document, policy = question.document, question.policy
     for fallback in policy.fallback:
         match fallback:
             case "truncate":
@@ -31,10 +30,10 @@ async def fall_back(
                     what = "it is the whole output."
                 return replace(shown, warnings=(f"{reason} What follows is not an extraction: {what}",))
             case "builtin":
-                if engine is None:
+                if question.engine is None:
                     continue
                 try:
-                    found = await ask_engine(document, query, policy.max_tokens, engine, planned)
+                    found = await ask_engine(question, policy.max_tokens, planned)
                 except ExtractionFailed as error:
                     reason = f"{reason} {error}"
                 else:
@@ -44,8 +43,10 @@ async def fall_back(
     raise failed
 
 
-async def ask_engine(document: Document, query: str, max_tokens: int, engine: Engine, planned: Strategy) -> Extraction:
-    return await run_in_thread(lambda: extract_with_engine(document, query, max_tokens, engine, planned))
+async def ask_engine(question: Question, max_tokens: int, planned: Strategy) -> Extraction:
+    if (engine := question.engine) is None:
+        raise ExtractionFailed("There is no model and no engine to extract with.")
+    return await run_in_thread(lambda: extract_with_engine(question.document, question.query, max_tokens, engine, planned))
 
 
 def extract_with_engine(document: Document, query: str, max_tokens: int, engine: Engine, planned: Strategy) -> Extraction:

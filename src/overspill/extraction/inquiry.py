@@ -15,16 +15,7 @@ from msgspec.structs import replace
 from overspill.errors import OverspillError
 from overspill.extraction import prompting
 from overspill.extraction.chunks import CitableLines, Span
-from overspill.extraction.document import (
-    Document,
-    Engine,
-    ExtractionFailed,
-    ModelMode,
-    OnInspection,
-    Policy,
-    Progress,
-    limit_output,
-)
+from overspill.extraction.document import Document, ExtractionFailed, ModelMode, OnInspection, Progress, Question, limit_output
 from overspill.extraction.prompting import Prompts
 from overspill.extraction.report import ModelReport
 from overspill.extraction.support import choose_supporting
@@ -69,16 +60,14 @@ class Cache:
         )
 
 
-class Inquiry(Struct, frozen=True):
-    document: Document
-    query: str
+class Inquiry(Question, frozen=True):
+    """A question for a model."""
+
     mode: ModelMode
     model: Targets
-    policy: Policy
     cache: Cache
     prompts: Prompts
     deadline: float = math.inf
-    engine: Engine | None = None
     progress: Progress | None = None
     on_inspection: OnInspection | None = None
     max_answer_tokens: int = 2000

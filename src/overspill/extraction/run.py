@@ -19,6 +19,7 @@ from overspill.extraction.document import (
     OnInspection,
     Policy,
     Progress,
+    Question,
     name_strategy,
 )
 from overspill.extraction.fallback import ask_engine, extract_by_truncation, fall_back
@@ -57,25 +58,14 @@ async def extract(
     if not document.size.bytes:
         return Extraction(_EMPTY, (), 0.0, "full-chunked", document.sha256, 0, 0, 0, found=False)
     if model is None:
-        return await _without_model(document, query, mode, policy, engine)
+        return await _without_model(Question(document, query, policy, engine), mode)
     measured = await run_in_thread(lambda: scale_for_model(model, document))
     first_mode: ModelMode = "full-chunked" if mode == "auto" else mode
     is_plain = policy.contract == "plain"
     prompts = (PlainPrompts if is_plain or mode == "focused" else WrappedPrompts)(measured, query, first_mode, policy)
-    inquiry = Inquiry(
-        measured,
-        query,
-        first_mode,
-        model,
-        policy,
-        cache or Cache(),
-        prompts,
-        deadline=math.inf if policy.answer_within_secs is None else anyio.current_time() + policy.answer_within_secs,
-        engine=engine,
-        progress=progress,
-        on_inspection=on_inspection,
-        max_answer_tokens=policy.max_tokens,
-    )
+    deadline = math.inf if policy.answer_within_secs is None else anyio.current_time() + policy.answer_within_secs
+    cache, most = cache or Cache(), policy.max_tokens
+    inquiry = Inquiry(measured, query, policy, engine, first_mode, model, cache, prompts, deadline, progress, on_inspection, most)
     try:
         if is_plain:
             return await extract_beside_engine(inquiry, mode)
@@ -84,20 +74,16 @@ async def extract(
         return await extract_by_mode(inquiry)
     except ExtractionFailed as error:
         strategy = error.strategy or name_strategy(first_mode)
-        return await fall_back(measured, query, strategy, policy, engine, f"{strategy} extraction failed: {error}")
+        return await fall_back(inquiry, strategy, f"{strategy} extraction failed: {error}")
 
 
-async def _without_model(
-    document: Document, query: str, mode: Literal["auto"] | ModelMode, policy: Policy, engine: Engine | None
-) -> Extraction:
+async def _without_model(question: Question, mode: Literal["auto"] | ModelMode) -> Extraction:
+    document, policy = question.document, question.policy
     planned = name_strategy(choose_mode(document.size, policy, _NOMINAL_CHUNK_TOKENS) if mode == "auto" else mode)
-    reason = "There is no model and no engine to extract with."
-    if engine is not None:
-        try:
-            return await ask_engine(document, query, policy.max_tokens, engine, planned)
-        except ExtractionFailed as error:
-            reason = str(error)
-    return await fall_back(document, query, planned, policy, None, reason)
+    try:
+        return await ask_engine(question, policy.max_tokens, planned)
+    except ExtractionFailed as error:
+        return await fall_back(replace(question, engine=None), planned, str(error))
 
 
 def _check(query: str, mode: str) -> None:

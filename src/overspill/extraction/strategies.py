@@ -5,6 +5,7 @@ The type checker complains about a mode without a strategy.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Literal
 
 from msgspec.structs import replace
@@ -156,12 +157,11 @@ def _limit_words(policy: Policy, share: float) -> int:
 
 async def _ask_engine(inquiry: Inquiry, max_tokens: int) -> Extraction | None:
     """The engine's answer. None if the engine may not answer or failed: the model then answers alone."""
-    if inquiry.engine is None or "builtin" not in inquiry.policy.fallback:
-        return None
-    try:
-        return await ask_engine(inquiry.document, inquiry.query, max_tokens, inquiry.engine, name_strategy(inquiry.mode))
-    except ExtractionFailed:
-        return None
+    with suppress(ExtractionFailed):
+        return (
+            await ask_engine(inquiry, max_tokens, name_strategy(inquiry.mode)) if "builtin" in inquiry.policy.fallback else None
+        )
+    return None
 
 
 async def _answer_instead(inquiry: Inquiry, found: Extraction, passages: Extraction | None, fault: str) -> Extraction:
@@ -170,8 +170,7 @@ async def _answer_instead(inquiry: Inquiry, found: Extraction, passages: Extract
         return replace(found, warnings=(*found.warnings, fault))
     words = cut_to_tokens(found.text, _limit_words(inquiry.policy, _UNSUPPORTED_SHARE)) if found.found else ""
     if passages is None:
-        planned = name_strategy(inquiry.mode)
-        answer = await fall_back(inquiry.document, inquiry.query, planned, inquiry.policy, None, fault)
+        answer = await fall_back(replace(inquiry, engine=None), name_strategy(inquiry.mode), fault)
         return replace(answer, unsupported=words)
     warnings = (f"{fault} {BY_ENGINE}", *passages.warnings)
     passages = await _fit_passages(inquiry, passages, words)
