@@ -89,15 +89,9 @@ def by_doc(question: Question) -> str:
 
 MECHANISMS: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "related words": ("words", "read_related", dict),
-    "signs as words": ("query", "_is_symbol", lambda _: False),
-    "words that are nearly the same": ("scan", "Finder._nearest", lambda *_: None),
-    "exactness of names and numbers": ("scan", "_measure_exactness", lambda *_: 1.0),
-    "keywords of code": ("scan", "read_keywords", dict),
     "quoted examples": ("query", "_split_examples", lambda question: (question, [])),
     "task words": ("rank", "_drop_task_words", lambda terms: terms),
     "phrases": ("rank", "_score_phrases", lambda *_: {}),
-    "whole cells": ("rank", "_is_cell", lambda *_: False),
-    "title of a page": ("clues", "find_subject", lambda _: frozenset[str]()),
     "definitions": ("clues", "score_definitions", lambda *_: {}),
     "names in one place": ("clues", "find_sole_places", lambda *_, **__: set[int]()),
     "yes or no": ("clues", "favour_verdicts", lambda index, query, scores: scores),
@@ -118,7 +112,6 @@ MECHANISMS: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "facts": ("signals.facts", "boost_facts", lambda *_: None),
     "facts: sheets": ("signals.facts", "_list_sheets", lambda *_: {}),
     "facts: values asked for": ("signals.facts", "_find_asked_value", lambda *_: None),
-    "facts: remarks": ("signals.facts", "_list_remarks", lambda *_: {}),
     "rows": ("rows.signal", "boost_rows", lambda *_: None),
     "rows: connected": ("rows.connect", "connect", lambda *_: ([], [])),
     "rows: where mentions meet": ("rows.connect", "_Connector.find_meeting", lambda *_: []),
@@ -138,8 +131,6 @@ MECHANISMS: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "rows: comparisons": ("rows.conditions", "_find_comparisons", lambda *_: ()),
     "rows: exclusions": ("rows.conditions", "_find_exclusions", lambda *_: ()),
     "rows: ordered by a column": ("rows.ordering", "_order_by_value", lambda *_: []),
-    "rows: ordered by date": ("rows.ordering", "_order_by_date", lambda *_: []),
-    "rows: sizes of a listing": ("rows.ordering", "find_listed_rows", lambda *_, **__: []),
     "rows: newest of a history": ("rows.ordering", "find_newest_rows", lambda *_, **__: []),
 }
 """Where each mechanism of the engine is, and what it says when it is switched off."""

@@ -1,8 +1,7 @@
-"""Clues to the subject of a question besides its words: definitions of its names, the title of the page, yes and no."""
+"""Clues to the answer besides the words of the question: definitions of its names, yes and no."""
 
 from __future__ import annotations
 
-import html
 import math
 import string
 from functools import cache
@@ -10,9 +9,8 @@ from functools import cache
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query, Term
 from overspill.lexical.weights import WEIGHTS
-from overspill.lexical.words import read_lexicon, split_subwords, split_words, stem
+from overspill.lexical.words import read_lexicon, split_subwords, stem
 from overspill.tables.table import Span, Text
-from overspill.text.encoding import decode
 from overspill.text.regex import Pattern, regex
 
 _KEYWORD = regex(
@@ -26,8 +24,6 @@ _NAME = (string.ascii_letters + string.digits + "_").encode()
 _MAX_NAME_BYTES = 60
 """How much of a name to read on each side of a hit."""
 _MAX_LINE_BYTES = 200
-_TITLE = regex(rb"(?i)<title(?:\s[^<>]{0,200})?>([^<]{1,300})")
-_HEAD_BYTES = 65_536
 _VERDICT_GAIN = 2.0
 """Multiplied by how rare passages are that say yes or no."""
 _MIN_VERDICT_SHARE = 0.2
@@ -90,12 +86,6 @@ def is_defined(text: Text, start: int, end: int) -> bool:
     rest = bytes(text[end : end + _MAX_LINE_BYTES]).partition(b"\n")[0].rstrip()
     before = bytes(text[max(0, start - _MAX_LINE_BYTES) : start]).rpartition(b"\n")[2]
     return _KEYWORD.search(before) is not None or (rest[:1] == b"(" and rest[-1:] == b"{" and _TYPED.match(before) is not None)
-
-
-def find_subject(index: Index) -> frozenset[str]:
-    """The stems of the words in a page's title. Like words that occur everywhere, they do not distinguish its parts."""
-    found = _TITLE.search(bytes(index.source[:_HEAD_BYTES])) if index.traits.is_markup else None
-    return frozenset(map(stem, split_words(html.unescape(decode(found[1]))))) if found else frozenset()
 
 
 def favour_verdicts(index: Index, query: Query, scores: dict[int, float]) -> dict[int, float]:

@@ -114,12 +114,12 @@ def _scan(
 ) -> tuple[array[int], array[int], bool]:
     """The blocks that have terms, in order; which terms each has; and whether counting stopped early."""
     blocks, masks = array("q"), array("Q")
-    finder = Finder(terms, code=traits.is_code, raw=True)
+    finder = Finder(terms, raw=True)
     bits = [_bit(number) for number in range(len(terms))]
     is_markup = traits.is_markup
     hits = visible.find(finder, source) if terms else ()
     last = -1
-    for start, _, term, _ in islice(hits, most):
+    for start, _, term in islice(hits, most):
         if is_markup:
             opened = source.rfind(b"<", start - _MAX_TAG_BYTES if start > _MAX_TAG_BYTES else 0, start)
             if opened >= 0 and source.find(b">", opened, start) < 0:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Literal, TypeAlias
@@ -95,8 +94,7 @@ def parse(question: str) -> Query:
     terms = _Terms()
     text, other = _split_other_words(_HIDDEN.sub(" ", question[:_MAX_QUESTION_CHARS]))
     text, examples = _split_examples(text)
-    symbols = [token for token in (word.strip("\"'`“”()").rstrip("?.,;:") for word in text.split()) if _is_symbol(token)]
-    tokens = _TOKEN.findall(_CONTRACTED.sub(" ", text)) + symbols or text.split()
+    tokens = _TOKEN.findall(_CONTRACTED.sub(" ", text)) or text.split()
     others = _TOKEN.findall(other)
     silent = _find_silent_words(text, [*tokens, *others])
     quoted = [next(group for group in found.groups() if group) for found in _QUOTED.finditer(text)]
@@ -146,11 +144,6 @@ def _split_examples(question: str) -> tuple[str, list[str]]:
     if not _TOKEN.search(said):
         return question, []
     return said, [token for found in _EXAMPLE.finditer(question) for token in _TOKEN.findall(found[0])]
-
-
-def _is_symbol(token: str) -> bool:
-    """Whether it is a symbol such as € or ->. Punctuation does not count, because it has other uses in questions."""
-    return not any(map(str.isalnum, token)) and any(unicodedata.category(sign) in ("Sc", "Sm", "So") for sign in token)
 
 
 def list_failure_words(question: str) -> set[str]:

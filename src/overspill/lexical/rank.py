@@ -11,14 +11,13 @@ from itertools import chain, islice, pairwise, product
 
 from msgspec import Struct
 
-from overspill.lexical.clues import find_sole_places, find_subject, score_definitions
+from overspill.lexical.clues import find_sole_places, score_definitions
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Outline
 from overspill.lexical.query import Query, Term
-from overspill.lexical.scan import Finder
+from overspill.lexical.scan import Finder, Hit
 from overspill.lexical.weights import WEIGHTS, idf
 from overspill.lexical.words import read_stems
-from overspill.tables.table import Text
 
 _MIN_BYTES_PER_HIT = 400
 """Terms that together occur more often than this are used only as a last resort."""
@@ -26,9 +25,6 @@ _MAX_PHRASE_GAP_BYTES = 8
 """Two terms further apart are not a phrase."""
 _MAX_RECORDS_BY_LABEL = 400
 """A label alone makes the records below it candidates only if there are at most this many."""
-_CELL_MARKS = b',;|\t"\r\n'
-_SPACE, _GAP_MARKS = ord(" "), b" |"
-"""A space next to another or to a bar also ends a cell."""
 _MAX_FEW_RECORDS = 20
 """With so few records, terms that are in all of them still count."""
 
@@ -36,9 +32,9 @@ _MAX_FEW_RECORDS = 20
 class _Hits(Struct):
     """Hits by record, terms by label, how often each term occurs in each record, and how many records were read."""
 
-    records: dict[int, list[tuple[int, int, int]]]
-    labels: dict[int, dict[int, float]]
-    found: dict[int, dict[int, float]]
+    records: dict[int, list[Hit]]
+    labels: dict[int, set[int]]
+    found: dict[int, dict[int, int]]
     seen: int
 
 
@@ -46,10 +42,10 @@ class Ranking(Struct):
     """Scores by record, the hits behind them, and the worth of each term."""
 
     scores: dict[int, float]
-    hits: dict[int, list[tuple[int, int, int]]]
+    hits: dict[int, list[Hit]]
     terms: tuple[Term, ...]
     worth: list[float]
-    labels: dict[int, dict[int, float]]
+    labels: dict[int, set[int]]
     matches: set[int]
     """The records that match the question. Those that share only its wording are left out if others match better."""
     more: bool
@@ -93,11 +89,6 @@ def rank(index: Index, query: Query) -> Ranking:
     present = {number for number, term in enumerate(terms) if term.telling and direct[number]} or set(direct)
     asked = {number for number in present if direct[number] < total or total <= _MAX_FEW_RECORDS} or present
     worth, most = _weigh_terms(terms, [min(total, direct[number]) for number in range(len(terms))], total, asked)
-    subject = index.remember(find_subject)
-    if subject.issuperset(term.key for term in query.terms if term.telling):
-        subject = frozenset[str]()  # the question has no other terms
-    worth = [each * (WEIGHTS.subject if term.key in subject else 1) for each, term in zip(worth, terms, strict=True)]
-    pairs = frozenset(pair for pair in query.pairs if not subject.issuperset(pair))
     mean = (outline.ends[total - 1] - outline.starts[0]) / total if total else 1.0
     literal = {number for number, term in enumerate(terms) if term.literal}
     scores: dict[int, float] = {}
@@ -105,7 +96,7 @@ def rank(index: Index, query: Query) -> Ranking:
     scorer = Scorer(outline, labels, worth, literal, mean)
     for record in candidates:
         scores[record] = scorer.score(record, found.get(record, {}))
-    gains = [_score_phrases(hits.records, terms, pairs, total)]
+    gains = [_score_phrases(hits.records, terms, query.pairs, total)]
     if index.traits.has_definitions:
         gains.append(score_definitions(index.text, hits.records, terms, worth))
     for record, gain in chain.from_iterable(map(dict[int, float].items, gains)):
@@ -129,53 +120,33 @@ def _drop_task_words(terms: tuple[Term, ...]) -> tuple[Term, ...]:
 
 def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> tuple[_Hits, set[int]]:
     """The hits, and the terms that occur in records or labels."""
-    outline, text, celled = index.outline, index.text, index.traits.is_celled
-    starts, ends, label_starts, label_ends = outline.starts, outline.ends, outline.label_starts, outline.label_ends
+    outline = index.outline
+    label_starts, label_ends = outline.label_starts, outline.label_ends
     found = _Hits({}, {}, {}, len(outline))
-    finder = Finder(terms, code=index.traits.is_code)
-    hits = chain.from_iterable(finder.hits(text, *span) for span in (index.spans if terms else ()))
-    spots, counts = list[tuple[int, int, int]](), dict[int, float]()
-    first = last = label = label_end = 0
-    next_label = label_starts[0] if label_starts else len(text)
-    for start, end, term, exactness in islice(hits, most):
+    finder = Finder(terms)
+    hits = chain.from_iterable(finder.hits(index.text, *span) for span in (index.spans if terms else ()))
+    spots, counts = list[tuple[int, int, int]](), dict[int, int]()
+    last = label = label_end = 0
+    next_label = label_starts[0] if label_starts else len(index.text)
+    for hit in islice(hits, most):
+        start, _, term = hit
         if start >= next_label:
             label = bisect_right(label_starts, start) - 1
             label_end = label_ends[label]
-            next_label = label_starts[label + 1] if label + 1 < len(label_starts) else len(text)
+            next_label = label_starts[label + 1] if label + 1 < len(label_starts) else len(index.text)
         if start < label_end:
-            marks = found.labels.setdefault(label, {})
-            marks[term] = max(exactness, marks.get(term, 0.0))
+            found.labels.setdefault(label, set()).add(term)
         if start >= last:
             if (record := outline.record_at(start)) < 0:
                 continue
-            first, last = starts[record], ends[record]
+            last = outline.ends[record]
             spots = found.records[record] = []
             counts = found.found[record] = {}
-        weight = exactness
-        if celled and exactness == 1 and _is_cell(text, start, end, first, last):
-            weight = WEIGHTS.whole_cell
-        so_far = counts.get(term, 0.0)
-        if weight < 1 <= so_far:
-            continue  # a mere resemblance counts once, and only if the term itself does not occur
-        if so_far < 1 <= weight and so_far:
-            spots[:] = [other for other in spots if other[2] != term]
-            so_far = 0.0
-        spots.append((start, end, term))
-        counts[term] = so_far + weight if weight >= 1 else max(so_far, weight)
+        spots.append(hit)
+        counts[term] = counts.get(term, 0) + 1
     if (left := next(hits, None)) is not None:
         found.seen = max(1, outline.record_from(left[0]) - 1)
     return found, set(chain.from_iterable((*found.labels.values(), *found.found.values())))
-
-
-def _is_cell(text: Text, start: int, end: int, first: int, last: int) -> bool:
-    """Whether a hit fills the space between the marks or gaps on both sides."""
-    return (
-        start == first
-        or (before := text[start - 1]) in _CELL_MARKS
-        or (before == _SPACE and start - 2 >= first and text[start - 2] in _GAP_MARKS)
-    ) and (
-        end >= last or (after := text[end]) in _CELL_MARKS or (after == _SPACE and end + 1 < last and text[end + 1] in _GAP_MARKS)
-    )
 
 
 def _weigh_terms(terms: tuple[Term, ...], holding: list[int], total: int, asked: set[int]) -> tuple[list[float], float]:
@@ -193,7 +164,7 @@ def _weigh_terms(terms: tuple[Term, ...], holding: list[int], total: int, asked:
 
 
 def _find_candidates(
-    outline: Outline, found: dict[int, dict[int, float]], labels: dict[int, dict[int, float]], extents: list[int], asked: set[int]
+    outline: Outline, found: dict[int, dict[int, int]], labels: dict[int, set[int]], extents: list[int], asked: set[int]
 ) -> tuple[set[int], set[int]]:
     """The records to score, and those that match the question."""
     candidates = set(found).union(*_keep_small(_records_under(outline, labels, extents)))
@@ -217,7 +188,7 @@ def _keep_small(under: Iterable[range]) -> Iterator[range]:
 
 
 def _score_phrases(
-    hits: dict[int, list[tuple[int, int, int]]], terms: tuple[Term, ...], pairs: frozenset[tuple[str, str]], total: int
+    hits: dict[int, list[Hit]], terms: tuple[Term, ...], pairs: frozenset[tuple[str, str]], total: int
 ) -> dict[int, float]:
     """Scores terms that follow each other as in the query. Rare phrases are worth more."""
     numbers: dict[str, list[int]] = {}
@@ -238,7 +209,7 @@ class Scorer:
     """Combines the labels above records once for each label, because many records share them."""
 
     def __init__(
-        self, outline: Outline, labels: dict[int, dict[int, float]], worth: list[float], literal: set[int], mean_bytes: float
+        self, outline: Outline, labels: dict[int, set[int]], worth: list[float], literal: set[int], mean_bytes: float
     ) -> None:
         self._outline = outline
         self._labels = labels
@@ -249,7 +220,7 @@ class Scorer:
         self._above: dict[int, dict[int, float]] = {}
         self._alone: dict[int, float] = {}
 
-    def score(self, record: int, counts: dict[int, float]) -> float:
+    def score(self, record: int, counts: dict[int, int]) -> float:
         """`counts` says how often each term occurs in the record."""
         outline, worth, most = self._outline, self._worth, WEIGHTS.saturation + 1
         if not counts:
@@ -281,7 +252,7 @@ class Scorer:
         for below in reversed(unknown):
             if marks := self._labels.get(below):
                 above = dict(above)
-                for term, exactness in marks.items():
-                    above[term] = max(above.get(term, 0.0), exactness * (1.0 if term in self._literal else WEIGHTS.label))
+                for term in marks:
+                    above[term] = 1.0 if term in self._literal else WEIGHTS.label
             self._above[below] = above
         return above

@@ -8,8 +8,7 @@ from html.entities import codepoint2name
 from typing import NamedTuple, TypeVar
 
 from overspill.lexical.query import Term
-from overspill.lexical.weights import WEIGHTS
-from overspill.lexical.words import is_unspaced, read_keywords, split_subwords, split_words, stem
+from overspill.lexical.words import is_unspaced, split_subwords, split_words, stem
 from overspill.tables.table import Text
 from overspill.text.encoding import decode
 from overspill.text.patterns import Pattern, compile_pattern, find_spans
@@ -42,50 +41,41 @@ _LAST_ASCII = b"\x7f"
 _MAX_CHARACTER_BYTES = 4
 _MAX_SHORT_ESCAPE = 0xFFFF
 _ESCAPED_LETTER = regex(r"\\u([0-9a-fA-F]{4})")
-_MIN_PART_CHARS = 5
-_EDGES = tuple(bytes((byte,)) for byte in b"\"'` \t\r\n|,;:.()[]{}<>=")
-_JOINTS = (b".", b"-", b"+", b",", b"_")
 
 _OTHER_SPELLINGS = {"е": "ёЁ"}
 """Letters whose spelling in text may differ from that in a stem."""
 
-Hit = tuple[int, int, int, float]
-"""Start, end, number of the term, exactness of the match (0…1)."""
+Hit = tuple[int, int, int]
+"""Start, end, number of the term."""
 
 
 class _Spelling(NamedTuple):
     """A match of the pattern: where the word begins in it, and which term it is."""
 
     offset: int
-    meanings: tuple[tuple[int, float], ...]
+    meanings: tuple[int, ...]
     may_be_part: bool
     """Whether the word may continue past its apparent edge, because the pattern knows only ASCII letters."""
-    is_exact: bool
 
 
 class Finder:
-    """The terms of a query as one pattern, and the term for each spelling it finds. In code, it also matches keywords.
+    """The terms of a query as one pattern, and the term for each spelling it finds.
 
     If `raw`, it searches the bytes as stored: words may have colour codes between them, letters may be escapes or entities.
     """
 
-    def __init__(self, terms: tuple[Term, ...], *, code: bool, raw: bool = False) -> None:
+    def __init__(self, terms: tuple[Term, ...], *, raw: bool = False) -> None:
         self._raw = raw
         self.terms = terms
         self._stems = {term.key: number for number, term in enumerate(terms) if not term.literal}
-        self._keywords = {
-            keyword: number for key, number in self._stems.items() if code for keyword in sorted(read_keywords().get(key, ()))
-        }
         self._literals = {term.key: number for number, term in enumerate(terms) if term.literal}
         self._signs = [key for key in self._stems if len(key) == 1 and is_unspaced(key)]
-        self._exact = frozenset(self._literals.values())
-        self._is_code = code
         self._known: dict[bytes, _Spelling] = {}
         self._pattern = compile_pattern(self._spell(), max_memory=_MATCHER_MEMORY)
 
     def _spell(self) -> bytes:
         literals = sorted(self._literals, key=len, reverse=True)
-        prefixes = sorted({*map(_prefix, self._stems), *self._keywords}, key=len, reverse=True)
+        prefixes = sorted(set(map(_prefix, self._stems)), key=len, reverse=True)
         parts: list[str] = []
         if literals:
             parts.append("(?i:" + "|".join(self._spell_literal(key) for key in literals) + ")")
@@ -107,9 +97,6 @@ class Finder:
         return "|".join(parts).encode("latin-1")
 
     def _spell_literal(self, key: str) -> str:
-        """In code, a name may be part of a longer one: `io_uring` in `io_uring_enter`, `StreamFlush` in `pStreamFlush`."""
-        if self._is_code and len(key) >= _MIN_PART_CHARS and key[0].isalpha() and key[-1].isalpha() and key.isascii():
-            return "(?:_{0,4}|[a-z0-9])" + _escape(key, self._raw)
         word_start = _RAW_WORD_START if self._raw else _WORD_START
         opening = word_start if key[0].isascii() and key[0].isalnum() else ""
         closing = "\\b" if key[-1].isascii() and key[-1].isalnum() else ""
@@ -122,69 +109,28 @@ class Finder:
                 spelling = known.get(spelt := bytes(text[start:end]))
                 if spelling is None:
                     spelling = known[spelt] = self._read(spelt)
-                offset, meanings, may_be_part, is_exact = spelling
+                offset, meanings, may_be_part = spelling
                 start += offset
                 if may_be_part and _is_part_of_word(text, start, end):
                     continue
-                exactness = _measure_exactness(text, start, end) if is_exact else 1.0
-                for number, share in meanings:
-                    if not is_exact or number not in self._exact:
-                        yield start, end, number, share
-                    elif exactness:
-                        yield start, end, number, share * exactness
+                for number in meanings:
+                    yield start, end, number
 
     def _read(self, found: bytes) -> _Spelling:
         offset = 2 if found[:2] in _ESCAPES else 0
         if self._raw and (colour := _COLOUR.match(found, offset)):
             offset = colour.end()
-        if self._is_code:
-            # A literal may be part of a longer name.
-            starts = (len(found) - len(found[offset:].lstrip(b"_")), offset + 1)
-            offset = next((at for at in starts if at > offset and decode(found[at:]).lower() in self._literals), offset)
         word = found[offset:]
-        meanings = self._meanings(word)
-        may_be_part = word[-1:].isdigit() or word[:1] > _LAST_ASCII
-        return _Spelling(offset, meanings, may_be_part, any(number in self._exact for number, _ in meanings))
+        return _Spelling(offset, self._meanings(word), word[-1:].isdigit() or word[:1] > _LAST_ASCII)
 
-    def _meanings(self, spelling: bytes) -> tuple[tuple[int, float], ...]:
+    def _meanings(self, spelling: bytes) -> tuple[int, ...]:
         word = decode(spelling)
         if self._raw and _ESCAPED.search(spelling):
             word = html.unescape(_ESCAPED_LETTER.sub(lambda found: chr(int(found[1], 16)), word))
         lower = word.lower()
-        found: dict[int, float] = {}
-        if lower in self._literals:
-            found[self._literals[lower]] = 1.0
-        if word in self._keywords:
-            found[self._keywords[word]] = 1.0
-        for part in dict.fromkeys((*split_subwords(word), *split_words(word), *(sign for sign in self._signs if sign in word))):
-            if (number := self._stems.get(stem(part))) is not None:
-                found[number] = 1.0
-            elif part and (near := self._nearest(part)) is not None:
-                found.setdefault(near, WEIGHTS.resemblance)
-        return tuple(found.items())
-
-    def _nearest(self, word: str) -> int | None:
-        """A term that is slightly shorter or longer than the word: Asia, Asian."""
-        for key, number in self._stems.items():
-            shorter = min(len(key), len(word))
-            if shorter >= 4 and abs(len(key) - len(word)) <= 3 and key[:shorter] == word[:shorter]:
-                return number
-        return None
-
-
-def _measure_exactness(text: Text, start: int, end: int) -> float:
-    """How exactly a spelling matches: 3 hardly in 66.3, nor 1.2 in 1.2.3; 2.0 mostly in ^2.0."""
-    before, after = text[max(0, start - 2) : start], text[end : end + 2]
-    if _continues(before[-1:], text[start : start + 1]) or _continues(text[end - 1 : end], after[:1]):
-        return 0.0
-    if (after[:1] in _JOINTS and after[1:].isalnum()) or (before[1:] in _JOINTS and before[:1].isalnum()):
-        return WEIGHTS.within_identifier
-    return 1.0 if (not before or before[-1:] in _EDGES) and (not after or after[:1] in _EDGES) else WEIGHTS.attached
-
-
-def _continues(one: bytes | bytearray, other: bytes | bytearray) -> bool:
-    """Whether two letters belong to one word, not to two parts of a camelCase name."""
-    return one.isalpha() and other.isalpha() and not (one.islower() and other.isupper())
+        parts = (*split_subwords(word), *split_words(word), *(sign for sign in self._signs if sign in word))
+        found = (self._literals.get(lower), *(self._stems.get(stem(part)) for part in parts))
+        return tuple(dict.fromkeys(number for number in found if number is not None))
 
 
 def _is_part_of_word(text: Text, start: int, end: int) -> bool:
@@ -199,8 +145,8 @@ def _is_part_of_word(text: Text, start: int, end: int) -> bool:
 
 
 def _prefix(key: str) -> str:
-    """The part of a stem to search for: without its last letter if that may change (Asian, Asia)."""
-    return key[:-1] if len(key) > 3 and (key[-1] in "iey" or (len(key) > 4 and key.endswith("an"))) else key
+    """The part of a stem to search for: without its last letter if that may change (citi, city)."""
+    return key[:-1] if len(key) > 3 and key[-1] in "iey" else key
 
 
 def _escape(text: str, raw: bool = False) -> str:
@@ -248,9 +194,8 @@ def search_pieces(pattern: Pattern, text: Text, start: int, end: int) -> Iterato
 class TermSamples:
     """How often terms occur in samples of the text. Remembers each count, because questions share terms and come in steps."""
 
-    def __init__(self, text: Text, *, code: bool, raw: bool = False) -> None:
+    def __init__(self, text: Text, *, raw: bool = False) -> None:
         self._text = text
-        self._code = code
         self._raw = raw
         self._counts: dict[Term, int] = {}
 
@@ -289,10 +234,10 @@ class TermSamples:
     def _count(self, terms: tuple[Term, ...]) -> dict[Term, int]:
         if not terms:
             return {}
-        finder = Finder(terms, code=self._code, raw=self._raw)
+        finder = Finder(terms, raw=self._raw)
         counts = dict.fromkeys(terms, 0)
         step = (len(self._text) - _SAMPLE_BYTES) // (_SAMPLES - 1)
         for number in range(_SAMPLES):
-            for _, _, term, _ in finder.hits(self._text, number * step, number * step + _SAMPLE_BYTES):
+            for _, _, term in finder.hits(self._text, number * step, number * step + _SAMPLE_BYTES):
                 counts[terms[term]] += 1
         return counts

@@ -27,16 +27,6 @@ class Weights(Struct, frozen=True):
     example: float = 0.2
     """A word of the code or stack trace that a question quotes, which has many."""
 
-    # How well a spelling in the text matches.
-    resemblance: float = 0.5
-    """Slightly shorter or longer than a word of the question: Asia, Asian."""
-    attached: float = 0.7
-    """An identifier with something attached to it, as 2.0 in ^2.0."""
-    within_identifier: float = 0.4
-    """Part of a longer number or name, as 1.2 in 1.2.3."""
-    whole_cell: float = 3.0
-    """The factor for a word that fills a cell: it is a value, not a mention."""
-
     # What a record scores.
     saturation: float = 1.2
     """BM25's k1: how slowly further occurrences in a record stop counting."""
@@ -58,16 +48,12 @@ class Weights(Struct, frozen=True):
     """A name where it is defined, in addition to its usual weight: the question is about what it does."""
 
     # Records that other records lead to, as a share of the score of the latter.
-    subject: float = 0.3
-    """A word in the title of a page, which is about it as a whole."""
     fitting_fact: float = 0.6
     """A label with its value on a page, if the value has the requested type: a number or a time."""
     fact_in_other_words: float = 0.5
     """A label with its value, if a word of the question is nowhere on the page."""
     fitting_fact_in_other_words: float = 0.9
     """The same, with a value of the requested type."""
-    fact_about_subject: float = 1.2
-    """A label with its value, if only words of the page's title were found."""
     lead: float = 0.95
     """Rows that the question leads to through others, as a share of the best score: just after the row that it names."""
     answering_row: float = 1.2

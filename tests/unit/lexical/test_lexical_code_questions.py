@@ -36,13 +36,6 @@ def test_words_of_the_request_are_looked_for_if_there_are_no_others() -> None:
     assert "known bug" in show(noise + "# a known bug\n", "fix bug")
 
 
-def test_a_name_is_found_in_a_longer_one() -> None:
-    others = write_functions(NAMES, "order = store.{name}(ring, drain, order)")
-    meant = "def close(order, store):\n    __ring_drain_all(order)\n    store.pRingDrain(order)\n\n\n"
-    for question in ("ring_drain never returns", "RingDrain never returns"):
-        assert "__ring_drain_all" in show(others + meant + others, question)
-
-
 def test_part_of_a_word_is_not_the_name() -> None:
     others = write_functions(NAMES, "order = store.{name}(order)")
     assert "overslogged" not in show(others + "def close(order):\n    return overslog_entryment(order)\n", "log_entry", 200)

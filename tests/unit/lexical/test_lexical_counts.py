@@ -130,37 +130,21 @@ def test_a_record_longer_than_a_small_answer_is_trimmed_to_what_was_asked() -> N
 
 
 def test_a_list_that_does_not_fit_whole_is_cut_to_the_lines_that_tell() -> None:
-    module = "".join(f"def f{number}(a):\n    b = a + {number}\n    return b\n\n\n" for number in range(4))
-    assert ask(module, "Extract all function definitions", 30).text == (
-        "[L1]\ndef f0(a):\n[L6]\ndef f1(a):\n[L11]\ndef f2(a):\n[L16]\ndef f3(a):\n(matched 4 records, all shown; some shortened)"
+    module = "".join(f"def pump{number}(a):\n    b = a + {number}\n    return b\n\n\n" for number in range(4))
+    assert ask(module, "Extract all pump definitions", 34).text == (
+        "[L1]\ndef pump0(a):\n[L6]\ndef pump1(a):\n[L11]\ndef pump2(a):\n[L16]\ndef pump3(a):\n"
+        "(matched 4 records, all shown; some shortened)"
     )
-    assert ask(module, "Extract all function definitions").text.endswith("    return b\n(matched 4 records, all shown)")
+    assert ask(module, "Extract all pump definitions").text.endswith("    return b\n(matched 4 records, all shown)")
     traced = "".join(f"2026-01-01 10:00:0{number} ERROR no {number}\n" + "  at a.b(C.java:1)\n" * 20 for number in range(4))
     errors = ask(traced, "list all errors", 60).text
     assert all(f"ERROR no {number}\n" in errors for number in range(4))
     assert errors.endswith("\n(matched 4 records, all shown; some shortened)")
-    file = "diff --git a/f{0} b/f{0}\n--- a/f{0}\n+++ b/f{0}\n@@ -1,9 +1,9 @@\n same\n+def f{0}():\n" + " same" * 40 + "\n"
+    file = "diff --git a/f{0} b/f{0}\n--- a/f{0}\n+++ b/f{0}\n@@ -1,9 +1,9 @@\n same\n+def pump{0}():\n" + " same" * 40 + "\n"
     patch = "".join(map(file.format, range(3)))
-    added = ask(patch, "list all added functions", 50).text
-    assert all(f"+def f{number}():\n" in added for number in range(3))
+    added = ask(patch, "list all pumps", 50).text
+    assert all(f"+def pump{number}():\n" in added for number in range(3))
     assert added.endswith("\n(matched 3 records, all shown; some shortened)")
-
-
-@pytest.mark.parametrize(
-    ("line", "question"),
-    [
-        ("def area(side):", "list all functions"),
-        ("func Area(side int) int {", "every function"),
-        ("fn area(side: u32) -> u32 {", "which functions are there"),
-        ("#include <math.h>", "list all imports"),
-        ("struct Square {", "list all classes"),
-        ("const SIDES = 4;", "list all constants"),
-        ("var side = 4;", "what variables are there"),
-    ],
-)
-def test_what_people_ask_for_in_code_is_found_as_the_language_spells_it(line: str, question: str) -> None:
-    code = "".join(f"call_{number}(required);\n\n" for number in range(60)) + f"{line}\n\n" + "finally(call);\n\n" * 60
-    assert ask(code, question).text == f"[L121]\n{line}\n(matched 1 record, all shown)"
 
 
 def test_a_list_is_of_what_was_asked_for_not_of_words_of_the_request() -> None:

@@ -82,11 +82,6 @@ def test_a_question_about_the_title_alone_is_answered_by_what_has_it() -> None:
     assert "is a lamp" in select(build(page.encode()), "Orchid Tern", max_tokens=60).text
 
 
-def test_a_short_text_with_the_value_is_shown_though_it_has_no_label() -> None:
-    page = PRODUCT.replace("<ul>", "<p>4,120 marks</p><ul>")
-    assert "4,120 marks" in select(build(page.encode()), "How many people rated the Orchid Tern?", max_tokens=200).text
-
-
 def test_the_label_of_a_field_is_kept_apart_from_its_value() -> None:
     row = "<tr><td><label>Gross</label><span>12.50</span></td><td><label>Levy</label><span>0.75</span></td></tr>"
     page = PRODUCT.replace("<ul>", f"<table>{row}</table><ul>")

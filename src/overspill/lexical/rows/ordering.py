@@ -1,12 +1,12 @@
 """Answers questions about order: the largest, the fewest, the top five, the first, the last.
 
-Tables have named columns; listings (ls -l, du, find) a size in each line; and histories begin with the newest.
+Tables have named columns, and histories begin with the newest.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from heapq import nlargest
 from itertools import islice
 
@@ -17,25 +17,19 @@ from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
-from overspill.lexical.reply.render import render
 from overspill.lexical.rows.cells import MOST_ROWS, ends_with_total, find_column, read_columns, read_rows, sample_columns
 from overspill.lexical.rows.measures import Scale, are_measures, find_scale, measure
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import read_lexicon, read_list
-from overspill.text.encoding import decode
 from overspill.text.regex import regex
 
 _MAX_ROWS = 12
 _MAX_TABLES = 4
 _WORDS_AFTER_SUPERLATIVE = 4
-_MAX_DATED_ROWS = 2
 _MIN_MEASURED, _MIN_MEASURED_SHARE = 3, 0.3
 """The number and share of rows with a measure that a column needs to order them."""
 _COUNT = regex(r"\d{1,6}")
-_SIZE = regex(r"\d[\d,]*(?:\.\d+)?(?:[kKMGTP]i?B?|m?s)?")
 _COMMIT = regex(rb"(?:commit )?[0-9a-f]{7,64}\b")
-_HEAD_BYTES = 4_000
-_MIN_SIZED_SHARE = 0.8
 
 
 class _OrderQuestion(Struct, frozen=True):
@@ -91,22 +85,16 @@ def find_ordered_rows(index: Index, query: Query, ranking: Ranking, among: Seque
     for table, records in by_table.items() if asked.most >= 0 else ():
         if rows := _order_by_value(index, table, asked, ranking, records):
             return Boost(rows=rows, evidence=WEIGHTS.evidence_of_value, is_compared=True)
-    return Boost() if among else _order_without_column(index, list(by_table), asked)
+    return Boost() if among or asked.place < 0 else _order_by_place(index, by_table, asked)
 
 
-def _order_without_column(index: Index, tables: list[Table], asked: _OrderQuestion) -> Boost:
-    """The order for questions that name no column: by the sizes of a listing, by date, or by position."""
-    rows = find_listed_rows(index, high=asked.high) if asked.most >= 0 else []
-    if rows or asked.place < 0:
-        return Boost(rows=rows, evidence=WEIGHTS.evidence_of_place if rows else 0.0, is_compared=True)
-    dated = _order_by_date(index, tables[0], asked) if tables else []
-    rows = list(dated)
+def _order_by_place(index: Index, tables: Collection[Table], asked: _OrderQuestion) -> Boost:
+    """The first or last rows, for questions that name no column."""
+    rows = list[int]() if tables else find_newest_rows(index, asked.many, newest=asked.last)
     for table in tables:
         edge = range(table.last - 1, table.first - 1, -1) if asked.last else range(table.first, table.last)
         rows += edge[: min(_MAX_ROWS, asked.many + 1)]
-    if not tables:
-        rows = find_newest_rows(index, asked.many, newest=asked.last)
-    return Boost(rows=rows, evidence=WEIGHTS.evidence_of_place if rows else 0.0, is_compared=bool(dated))
+    return Boost(rows=rows, evidence=WEIGHTS.evidence_of_place if rows else 0.0)
 
 
 def _find_likeliest_tables(index: Index, ranking: Ranking) -> list[Table]:
@@ -119,20 +107,10 @@ def _find_likeliest_tables(index: Index, ranking: Ranking) -> list[Table]:
 
     def relevance(table: Table) -> tuple[float, int]:
         labels = (table.header, outline.under[table.first])
-        header = sum(ranking.worth[term] for term in {term for label in labels for term in ranking.labels.get(label, {})})
+        header = sum(ranking.worth[term] for term in {term for label in labels for term in ranking.labels.get(label, ())})
         return header + best.get(table.first, 0.0), table.last - table.first
 
     return nlargest(_MAX_TABLES, outline.tables, key=relevance)
-
-
-def _order_by_date(index: Index, table: Table, asked: _OrderQuestion) -> list[int]:
-    """The first or last by date, for rows that are not in the order of their dates."""
-    names, columns = read_columns(index, table), index.remember(sample_columns, table)
-    column = find_column(names, asked.words)
-    if column is None or find_scale(columns[column]) != "date":
-        column = find_column(names, read_list("dates"))
-    dated = _measure_rows(index, table, column, "date") if column is not None else []
-    return [record for _, record in sorted(dated, reverse=asked.last)[:_MAX_DATED_ROWS]]
 
 
 def _measure_rows(index: Index, table: Table, column: int, scale: Scale, records: Sequence[int] = ()) -> list[tuple[float, int]]:
@@ -180,33 +158,6 @@ def _choose_column(names: list[str], columns: list[list[str]], asked: _OrderQues
     )
     others = (meant, named, find_column(names, near), find_column(names, ["size"]))
     return next((column for column in others if column is not None), None)
-
-
-def find_listed_rows(index: Index, *, high: bool) -> list[int]:
-    """Lines ordered by the size that each begins with, as `du` and `wc` print them."""
-    outline = index.outline
-    lines = range(min(len(outline), MOST_ROWS) if _may_list(index) else 0)
-    words = {record: render(index, outline.starts[record], outline.ends[record]).split(None, 1)[:1] for record in lines}
-    sizes = {
-        record: measure(word, "span" if word.endswith("s") else "number") or 0.0
-        for record, first in words.items()
-        for word in first
-        if _SIZE.fullmatch(word)
-    }
-    if len(sizes) < max(_MIN_MEASURED, _MIN_SIZED_SHARE * len(lines)):
-        return []
-    return sorted(sizes, key=lambda record: -sizes[record] if high else sizes[record])[:_MAX_ROWS]
-
-
-def lists_sizes(index: Index) -> bool:
-    """Whether the lines at the beginning have such sizes."""
-    lines = decode(bytes(index.source[:_HEAD_BYTES])).splitlines()[:-1]
-    sized = sum(_SIZE.fullmatch(line.split(maxsplit=1)[0]) is not None for line in lines if line.strip())
-    return _may_list(index) and sized > _MIN_SIZED_SHARE * max(1, len(lines))
-
-
-def _may_list(index: Index) -> bool:
-    return index.traits.is_log or index.traits.has_one_header
 
 
 def find_newest_rows(index: Index, count: int, *, newest: bool) -> list[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from overspill.lexical.boost import Boost, Step, order_by_score
-from overspill.lexical.clues import find_subject
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
@@ -22,8 +21,6 @@ _LINK, _MAX_LINKS = b"<a ", 1
 """A label with several links leads to other pages."""
 _MAX_FACT_CHARS, _MAX_FACT_BYTES = 160, 1_500
 """The longest visible text of a fact, and its longest markup."""
-_MAX_REMARK_CHARS = 60
-"""The longest value without a mark between it and its label, such as "40 participants"."""
 _MIN_SHEET_FACTS, _MAX_SHEET_GAP = 3, 2
 """How many facts make a sheet, and how far apart they may be."""
 _SHEET_SHARE, _SHEET_SHARE_IN_OTHER_WORDS = 0.1, 0.4
@@ -48,9 +45,7 @@ def boost_facts(index: Index, query: Query, ranking: Ranking) -> Boost | None:
     def fits(text: str) -> bool:
         return value is not None and value.search(text) is not None
 
-    remarks = index.remember(_list_remarks).items()
-    raised = {record: best * (plain - WEIGHTS.row_step) for record, text in remarks if fits(text)}
-    raised |= {record: best * (fitting if fits(text) else plain) for record, text in index.remember(_list_facts).items()}
+    raised = {record: best * (fitting if fits(text) else plain) for record, text in index.remember(_list_facts).items()}
     sheets = {
         record: ranking.scores.get(record, 0.0) + best * fits(text) for record, text in index.remember(_list_sheets).items()
     }
@@ -70,8 +65,6 @@ def _weigh(index: Index, ranking: Ranking) -> tuple[float, float]:
     asked = {number for number, term in enumerate(ranking.terms) if term.telling}
     if asked <= met:
         return _PLAIN_FACT, WEIGHTS.fitting_fact
-    if index.remember(find_subject).issuperset(ranking.terms[number].key for number in asked & met):
-        return WEIGHTS.fact_about_subject, WEIGHTS.fact_about_subject + WEIGHTS.row_step
     return WEIGHTS.fact_in_other_words, WEIGHTS.fitting_fact_in_other_words
 
 
@@ -84,13 +77,6 @@ def _list_facts(index: Index) -> dict[int, str]:
         if source.count(_LINK) <= _MAX_LINKS and (_FACT.fullmatch(text) or _LABELLED.search(source)):
             facts[record] = text
     return facts
-
-
-def _list_remarks(index: Index) -> dict[int, str]:
-    """Short values without a label. Leaves out records with links, most of which are menu items."""
-    remarks = {record: text for record, text in index.remember(_list_short).items() if len(text) <= _MAX_REMARK_CHARS}
-    sources = index.remember(_read_sources)
-    return {record: text for record, text in remarks.items() if _LINK not in sources[record]}
 
 
 def _read_sources(index: Index) -> dict[int, bytes]:
