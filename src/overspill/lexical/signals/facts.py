@@ -14,11 +14,6 @@ from overspill.text.regex import Pattern, regex
 _FACT = regex(r"[^|:：]{2,40}[|:：]\s*\S[^|]{0,100}\|?\s*")
 _SHEET_FACT = regex(r"(?=[^|:：]*[^\W\d_])[^|:：]*+(?:[|：]|:(?=\s))\s*+[^|][^|]*+\|?\s*")
 """The label needs a letter, because 18:45 is a time."""
-_LABEL = regex(r"\A[^|:：]*+[|:：]")
-_LABELLED = regex(rb"</(?:dt|label)>\s*+(?:<(?!/(?:dt|label)>)[^<>]*+>\s*+)*+[^<>\s]")
-"""A label with something after it. A label by itself is an option in a form."""
-_LINK, _MAX_LINKS = b"<a ", 1
-"""A label with several links leads to other pages."""
 _MAX_FACT_CHARS, _MAX_FACT_BYTES = 160, 1_500
 """The longest visible text of a fact, and its longest markup."""
 _MIN_SHEET_FACTS, _MAX_SHEET_GAP = 3, 2
@@ -70,25 +65,13 @@ def _weigh(index: Index, ranking: Ranking) -> tuple[float, float]:
 
 def _list_facts(index: Index) -> dict[int, str]:
     """Facts by record, as a reader sees them."""
-    facts: dict[int, str] = {}
-    sources = index.remember(_read_sources)
-    for record, text in index.remember(_list_short).items():
-        source = sources[record]
-        if source.count(_LINK) <= _MAX_LINKS and (_FACT.fullmatch(text) or _LABELLED.search(source)):
-            facts[record] = text
-    return facts
-
-
-def _read_sources(index: Index) -> dict[int, bytes]:
-    """The source of each short record, in lower case."""
-    starts, ends, source = index.outline.starts, index.outline.ends, index.source
-    return {record: bytes(source[starts[record] : ends[record]]).lower() for record in index.remember(_list_short)}
+    return {record: text for record, text in index.remember(_list_short).items() if _FACT.fullmatch(text)}
 
 
 def _list_sheets(index: Index) -> dict[int, str]:
     """Groups of facts, such as the table beside an article, with everything between them.
 
-    Most other facts are parts of menus and forms. A group that repeats the same value is a list of something else.
+    Most other facts are parts of menus and forms.
     """
     shorts, facts = index.remember(_list_short), index.remember(_list_facts)
     runs: list[list[int]] = []
@@ -97,9 +80,7 @@ def _list_sheets(index: Index) -> dict[int, str]:
             runs.append([])
         runs[-1].append(record)
     sheets = [run for run in runs if sum(record in facts for record in run) >= max(_MIN_SHEET_FACTS, len(run) / 2)]
-    values = {record: _LABEL.sub("", text).strip(" |") for record, text in shorts.items()}
-    different = [run for run in sheets if len({values[record] for record in run}) > len(run) / 2]
-    return {record: shorts[record] for run in different for record in range(run[0], run[-1] + 1) if values.get(record)}
+    return {record: shorts[record] for run in sheets for record in range(run[0], run[-1] + 1) if shorts.get(record)}
 
 
 def _list_short(index: Index) -> dict[int, str]:
