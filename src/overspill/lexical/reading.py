@@ -47,10 +47,10 @@ _ENTITY = rb"&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});
 _MARKUP = regex(rb"(</?[a-zA-Z][^<>]*+>|" + _ENTITY + rb"(?:[A-Za-z0-9\x80-\xf4]++|" + _ENTITY + rb")*+)")
 """A tag, or an entity with the rest of its word, to keep padding from splitting the word."""
 _KEPT_LINE_END = b"\v"
-_ROW_START, _ROW_END, _SOFT_BREAK = b"\x1c", b"\x1d", b"\x1e"
-_BREAKS = _ROW_START + _ROW_END + _SOFT_BREAK
-_TO_SPACES = bytes.maketrans(b"\r\n\t" + _BREAKS, b" " * 6)
-_TO_LINE_ENDS = bytes.maketrans(_KEPT_LINE_END + _BREAKS, b"\n" * 4)
+_ROW_START, _ROW_END, _SOFT_BREAK, _LABEL_START = b"\x1c", b"\x1d", b"\x1e", b"\x1f"
+_BREAKS = _ROW_START + _ROW_END + _SOFT_BREAK + _LABEL_START
+_TO_SPACES = bytes.maketrans(b"\r\n\t" + _BREAKS, b" " * 7)
+_TO_LINE_ENDS = bytes.maketrans(_KEPT_LINE_END + _BREAKS, b"\n" * 5)
 _CHUNK_BYTES = 1 << 20
 _MAX_REMEMBERED = 10_000
 TABLE_EDGE = b"\f"
@@ -69,6 +69,14 @@ _MAX_ROW_BYTES = 2_000
 """The longest markup of a row. In longer rows, which pages use for layout, each paragraph is a separate line."""
 _ROW = regex(b"%b[^%b%b\f\v\n]{1,%d}+%b" % (_ROW_START, _ROW_START, _ROW_END, _MAX_ROW_BYTES, _ROW_END))
 """A row of a table, or a term with its definition: one line, even if there are other elements in its cells."""
+_NOTHING = rb"[ %b]*+" % FILLERS
+_LABEL = regex(rb"(%b[^\x1c-\x1f\f\v\n]{1,200}+)%b(%b)%b?" % (_LABEL_START, _SOFT_BREAK, _NOTHING, _SOFT_BREAK))
+"""A label in its own element, up to the start of its value, which is in the next element or next to it."""
+_LABEL_TAG = regex(rb"(?i)<(?:div|p|li)\s[^<>]{0,200}?class\s?=\s?[\"']?([^<>\"']{3,200})")
+_LABEL_CLASS = regex(
+    rb"(?:^|[\s_-]|(?<=[a-z])(?=[A-Z]))(?i:label|lbl|title|key|term|caption|heading|header|name|property|attribute)(?=\s|$)"
+)
+"""Class names for labels on pages without <dt> and <th>: `field__label`, `dataTitle`."""
 _HEADING = {b"h1": 1, b"h2": 2, b"h3": 3, b"h4": 4, b"h5": 5, b"h6": 6}
 
 _ESCAPE = regex(rb"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})")
@@ -112,8 +120,9 @@ def strip_tags(data: Text, size: int, fill: bytes) -> bytearray:
         end = pieces.find(plain, b">", start + _CHUNK_BYTES) + 1 or size
         parts = _MARKUP.split(bytes(plain[start:end]).translate(_TO_SPACES))
         parts[1::2] = map(stands_for.__getitem__, parts[1::2])
-        joined = _ROW.sub(lambda row: row[0].replace(_SOFT_BREAK, b" "), b"".join(parts))
-        plain[start:end] = joined.translate(_TO_LINE_ENDS)
+        joined = _ROW.sub(lambda row: row[0].replace(_SOFT_BREAK, b" ").replace(_LABEL_START, b" "), b"".join(parts))
+        labelled = _LABEL.sub(lambda label: b"%b|%b" % (label[1], label[2].ljust(label.end() - label.start(2))), joined)
+        plain[start:end] = labelled.translate(_TO_LINE_ENDS)
         start = end
     return plain
 
@@ -172,6 +181,8 @@ class _StandIns(dict[bytes, bytes]):
             plain = _STANDS_FOR_TAG.get(name, b"")
             if name in _HEADING:
                 plain = b"\n" + b"#" * min(_HEADING[name], size - 2) + b" "
+            elif plain == _SOFT_BREAK and (found := _LABEL_TAG.match(markup)) and _LABEL_CLASS.search(found[1]):
+                plain = _LABEL_START
         stand_in = plain.ljust(size, self.fill)
         if len(self) < _MAX_REMEMBERED:
             self[markup] = stand_in

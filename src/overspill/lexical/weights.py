@@ -40,8 +40,6 @@ class Weights(Struct, frozen=True):
     """Two words that follow each other as in the question, in addition to their separate weights."""
     beside_block: float = 0.5
     """A word in the next block of a large text, which may be in the same record."""
-    beside_piece: float = 0.5
-    """Words in the next piece of a shortened record. A sentence may extend into it."""
 
     # What is around a record.
     definition: float = 2.0

@@ -81,9 +81,19 @@ def test_the_label_of_a_field_is_kept_apart_from_its_value() -> None:
 _REPORT = "".join(f"<p>The barge lay at pier {number} while its crew waited for the tide.</p>" for number in range(40))
 
 
-def test_facts_that_stand_together_are_shown_beside_long_text_in_the_words_of_the_question() -> None:
+@pytest.mark.parametrize(
+    "form",
+    [
+        "<tr><td>{}</td><td>{}</td></tr>",
+        '<div class="row"><div class="field__label">{}</div>\n <div class="field__item">{}</div></div>',
+        "<div class='dataTitle'>{}</div><div>{}</div>",
+        '<p class="spec-name"><b>{}</b></p> <p>{}</p>',
+        '<div class="key">{}</div>\n{}<br>',
+    ],
+)
+def test_facts_that_stand_together_are_shown_beside_long_text_in_the_words_of_the_question(form: str) -> None:
     facts = (("Proprietor", "Holm Brothers"), ("Yard", "Kelso Docks"), ("Tonnage", "120 t"), ("Flag", "Norway"))
-    sheet = "".join(f"<tr><td>{label}</td><td>{value}</td></tr>" for label, value in facts)
+    sheet = "".join(form.format(label, value) for label, value in facts)
     page = f"<html><body><h1>Inquiry</h1>{_REPORT}{sheet}</body></html>"
     shown = select(build(page.encode()), "Whom did the barge belong to?", max_tokens=250).text
     assert "Holm Brothers" in shown

@@ -27,7 +27,7 @@ def test_a_filter_by_a_negative_number_leaves_out_the_positive_ones():
     rows = wells()
     asked = [row["label"] for row in rows if row["land"] == "Kenya" and row["depth"] == -120]
     others = [row["label"] for row in rows if row["land"] == "Kenya" and row["depth"] == 120]
-    text = ask(rows, "Which wells in Kenya are at a depth of -120?", 200)
+    text = ask(rows, "Which wells in Kenya are at a depth of -120?", 180)
     assert all(f'"{label}"' in text for label in asked)
     assert not any(f'"{label}"' in text for label in others)
 

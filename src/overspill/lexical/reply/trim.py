@@ -10,7 +10,6 @@ from overspill.lexical.index import Index
 from overspill.lexical.kinds.lines import split_long
 from overspill.lexical.outline import join_spans
 from overspill.lexical.rank import Ranking
-from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import read_lexicon, split_subwords, stem
 from overspill.tables.table import Span, Text
 from overspill.text.lines import iterate_lines
@@ -20,7 +19,6 @@ _PIECE_BYTES = 160
 """Size of the pieces that trimming keeps or drops; smaller if not even two of them fit."""
 _MAX_PIECES = 200
 _TOKEN = regex(rb"(?s)\"(?:[^\"\\]++|\\.)*+\"?|[{}\[\],]")
-_WORDS = regex(rb"\"\s{0,9}+:\s{0,9}+\"[^\"\\]*?[^\W\d_]")
 _KEY = regex(rb"\s*+\"([^\"\\]{1,60})\"\s*+:")
 _NAMES = ("name", "title", "label")
 """The endings of keys whose values name a record."""
@@ -116,14 +114,12 @@ def _list_telling_members(index: Index, ranking: Ranking, record: int, members: 
     met = {ranking.terms[term].key for term, (is_key, *_) in best.items() if not is_key}
     keys = {number: _split_key(index.text, member) for number, member in enumerate(members) if member.depth == 1}
     asked = [number for number, parts in keys.items() if any(stem(part) in ranking.asked - met for part in parts)]
-    naming = _list_naming(index, record, members, keys)
-    held = {*naming, *asked, *(number for *_, number in best.values())}
+    held = {*_list_naming(index.text, members, keys), *asked, *(number for *_, number in best.values())}
     return join_spans([(members[number].start, members[number].end) for number in held])
 
 
-def _list_naming(index: Index, record: int, members: list[Member], keys: dict[int, list[str]]) -> list[int]:
+def _list_naming(text: Text, members: list[Member], keys: dict[int, list[str]]) -> list[int]:
     """The members that identify the record: its first identifier and its names, or else the first short member."""
-    text = index.text
     short = {number: parts for number, parts in keys.items() if parts and members[number].is_short and members[number].is_whole}
     names = [number for number, parts in short.items() if parts[-1].endswith(_NAMES)][:_MAX_NAMES]
     if not names:
@@ -133,8 +129,6 @@ def _list_naming(index: Index, record: int, members: list[Member], keys: dict[in
         names = [number for number, _ in sorted(named, key=lambda pair: len(pair[1]))][:1]
     known = read_lexicon("identifiers")
     identifier = next(([number] for number, parts in short.items() if known & {parts[0], parts[-1]}), list[int]())
-    # Keys may be in another language, but the name is mostly the first word after the identifier.
-    names = names or [number for number in short if number not in identifier and _WORDS.search(text, *members[number][:2])][:1]
     return [*identifier, *names] or [next(iter(short), 0)]
 
 
@@ -179,12 +173,7 @@ def _weigh_parts(ranking: Ranking, record: int, parts: list[Span]) -> list[float
     held: list[set[int]] = [set() for _ in parts]
     for position, _, term in ranking.hits.get(record, []):
         held[bisect_right(starts, position) - 1].add(term)
-    worths = [sum(ranking.worth[term] for term in sorted(terms)) for terms in held]
-    smooth = [
-        WEIGHTS.beside_piece * max(worths[max(0, number - 1) : number] + worths[number + 1 : number + 2], default=0.0)
-        for number in range(len(worths))
-    ]
-    return [own + beside for own, beside in zip(worths, smooth, strict=True)]
+    return [sum(ranking.worth[term] for term in sorted(terms)) for terms in held]
 
 
 def intersect_spans(spans: list[Span], within: list[Span]) -> list[Span]:
