@@ -108,11 +108,6 @@ def test_listings_are_ordered_by_size_and_histories_by_age(output: str, question
     assert rows_for(output, question)[0].endswith(first)
 
 
-def test_rows_without_text_take_no_part_in_the_order() -> None:
-    rows = "".join(f"{number}\tx{number * 7 % 40}\n" for number in range(40))
-    assert rows_for(f"place\tname\n{rows}\t\n\t\n", "what is the largest")[0] == "39\tx33"
-
-
 def test_a_log_of_events_is_no_listing_of_sizes() -> None:
     log = "".join(f"2026-01-01 10:00:{number:02d} INFO worker {900 - number} ready\n" for number in range(50))
     assert rows_for(log, "which worker took the most memory") == []
