@@ -108,7 +108,7 @@ class LargeAnswers:
 
     async def _hide_secrets(self, call: ToolCall, value: Raw) -> Raw:
         redaction = self._session.redaction
-        if redaction is None or not redaction.is_on:
+        if not redaction.is_on:
             return value
         # What may come from any server is redacted if the settings say so for one of them.
         servers = (call.server,) if call.server else ("", *self._session.settings.servers)
