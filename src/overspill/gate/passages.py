@@ -204,9 +204,7 @@ class IntentAnswers:
     def _search_in_pool(self, asked: _Asked, seconds: float | None) -> _Answer | None:
         try:
             searching = self._searching.submit(copy_context().run, self._find, asked)
-        except (
-            RuntimeError
-        ):  # the main thread has ended, and pools take nothing more, but a session in another thread works on
+        except RuntimeError:  # the main thread has ended, and pools take nothing more, but a session in another thread works on
             return self._find(asked)
         return searching.result(seconds)
 
