@@ -11,7 +11,7 @@ from overspill.errors import BadRequest
 from overspill.reading.query.pointer import split_pointer
 from overspill.sql.kinds import find_kind
 from overspill.tables.json_tables import RepeatedKeys, locate_values
-from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_end, find_start, is_literal, mask_literal
+from overspill.tables.json_text import begin_json, find_end, mask_literal
 from overspill.tables.rows import read_tables
 from overspill.tables.table import Span, Unreadable
 from overspill.text.lines import iterate_lines
@@ -63,8 +63,8 @@ def _find_value(text: Text, pointer: str) -> Span:
 
 def _open_document(text: Text, tokens: list[str]) -> tuple[Text, int, int]:
     """Opens the document; of several, the one that the first token names. Masking Python's literals keeps all positions."""
-    start = max(0, find_start(bytes(text[:HEAD_BYTES]), bytes(text[-ENDING_BYTES:])))
-    if is_literal(bytes(text[start : start + HEAD_BYTES])):
+    start, is_literal = begin_json(text)
+    if is_literal:
         text = bytes(text[:start]) + mask_literal(bytes(text[start:]))
     start = _skip(text, start)
     end = start + (find_end(memoryview(text)[start:]) or len(text))

@@ -16,7 +16,7 @@ from overspill.tables.table import Omission, Text
 from overspill.text.regex import Match, regex
 
 BOM = b"\xef\xbb\xbf"
-HEAD_BYTES = 48_000
+_HEAD_BYTES = 48_000
 _VALUE = (
     rb"(?:\{\s*+(?:\"(?:[^\"\\]++|\\.)*+\"\s*+:|\}|'(?:[^'\\]++|\\.)*+'\s*+:)"
     rb"|\[\s*+(?:[\[{\]\"(]|'[^'\n]*+'\s*+,"
@@ -29,7 +29,7 @@ _AROUND = rb"%b(?:%b?:[ \t]*+\r?\n|[ \t]*+```+[ \t]*+(?:json|python)?[ \t]*+\r?\
 """A few words that end with a colon, or a fence."""
 _START = regex(rb"(?:\xef\xbb\xbf)?\s*+(%b)?(?=%b)" % (_AROUND, _VALUE))
 _END = regex(rb"[\]})\"]\s*+(?:```+)?+[^\[\]{}]{0,400}+\Z")
-ENDING_BYTES = 600
+_ENDING_BYTES = 600
 _MAX_EXACT_DIGITS = 15
 _TRAILING = regex(r"trailing characters \(byte (\d+)\)")
 DOCUMENT = msgspec.json.Decoder(Raw)
@@ -84,13 +84,20 @@ class HeldJson(Struct, frozen=True):
 def find_start(head: bytes, ending: bytes) -> int:
     """Where the JSON begins, or -1. JSON after words must extend to the end, except for a few words below it."""
     found = _START.match(head)
-    return found.end() if found and (found[1] is None or _END.search(ending[-ENDING_BYTES:])) else -1
+    return found.end() if found and (found[1] is None or _END.search(ending[-_ENDING_BYTES:])) else -1
+
+
+def begin_json(text: Text, start: int = 0, end: int | None = None) -> tuple[int, bool]:
+    """Where the JSON of a text begins, and whether it is a list or dict printed by Python."""
+    end = len(text) if end is None else end
+    head = bytes(text[start : min(end, start + _HEAD_BYTES)])
+    inside = max(0, find_start(head, bytes(text[max(start, end - _ENDING_BYTES) : end])))
+    return start + inside, _LITERAL.match(head, inside) is not None
 
 
 def hold_json(text: Text) -> HeldJson:
     """Find a text's documents. Raises msgspec.DecodeError if it is not JSON, and RecursionError if it is nested too deeply."""
-    start = max(0, find_start(bytes(text[:HEAD_BYTES]), bytes(text[-ENDING_BYTES:])))
-    is_converted = is_literal(bytes(text[start : start + HEAD_BYTES]))
+    start, is_converted = begin_json(text)
     rest = memoryview(convert_literal(bytes(text[start:])) if is_converted else text)[0 if is_converted else start :]
     before = bytes(text[:start]).strip(b"\xef\xbb\xbf \t\r\n")
     try:
@@ -119,11 +126,6 @@ def find_end(raw: memoryview) -> int:
         found = _TRAILING.search(str(error))
         return int(found[1]) - 1 if found else 0
     return len(raw)
-
-
-def is_literal(text: bytes) -> bool:
-    """Whether the text begins like a list or dict printed by Python."""
-    return _LITERAL.match(text) is not None
 
 
 def convert_literal(text: bytes) -> bytes:

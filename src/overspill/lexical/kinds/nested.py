@@ -17,7 +17,7 @@ from overspill.lexical.kinds.tree import (
 from overspill.lexical.outline import Outline, Table
 from overspill.tables.json_rows import split_member
 from overspill.tables.json_tables import MIN_ROWS, Shape, find_apart, find_shape, read_grid, read_names
-from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_start, is_literal, mask_literal
+from overspill.tables.json_text import begin_json, find_start, mask_literal
 from overspill.tables.table import JsonRows, Text
 from overspill.text import pieces
 from overspill.text.lines import FILLERS, is_blank, iterate_lines
@@ -211,13 +211,12 @@ def _find_parts(text: Text, start: int, end: int) -> Tree | None:
 
 
 def _cut_json(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
-    head = bytes(text[start : min(end, start + HEAD_BYTES)])
-    inside = max(0, find_start(head, bytes(text[max(start, end - ENDING_BYTES) : end])))
-    if is_literal(head[inside:]):
-        masked = mask_literal(bytes(text[start + inside : end]))
-        tree = json_tree(masked, 0, len(masked)).shift(start + inside)
+    inside, is_literal = begin_json(text, start, end)
+    if is_literal:
+        masked = mask_literal(bytes(text[inside:end]))
+        tree = json_tree(masked, 0, len(masked)).shift(inside)
     else:
-        tree = json_tree(text, start + inside, end)
+        tree = json_tree(text, inside, end)
     cut_tree(text, tree, start, end, outline, cut_embedded)
 
 
