@@ -82,7 +82,7 @@ def slow() -> Iterator[SlowHome]:
             found.release()
 
 
-@pytest.mark.parametrize("modern", [False, True])
+@pytest.mark.parametrize("modern", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_client_has_its_first_answers_before_the_hub_has_imported_the_sdk(slow: SlowHome, modern: bool):
     before = slow.ask(modern=modern)
     slow.hold()
@@ -97,6 +97,7 @@ def test_a_client_has_its_first_answers_before_the_hub_has_imported_the_sdk(slow
         assert not [each for each in client.received if "list_changed" in each.get("method", "")]
 
 
+@pytest.mark.slow
 def test_another_client_or_environment_waits_for_the_hub(slow: SlowHome):
     slow.ask()
     slow.hold()
@@ -127,7 +128,8 @@ def test_a_hub_killed_after_the_first_answers_is_replaced(slow: SlowHome):
         assert client.text("old") == "called old"
 
 
-@pytest.mark.parametrize("modern", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("modern", [False, True])
 def test_a_client_is_told_once_if_it_was_given_another_list_than_there_is(slow: SlowHome, modern: bool):
     with slow.client(modern=modern) as stays:
         stays.hello()
@@ -151,6 +153,7 @@ def test_a_client_is_told_once_if_it_was_given_another_list_than_there_is(slow: 
         client.end()
 
 
+@pytest.mark.slow
 def test_one_client_being_served_keeps_no_other_from_its_first_answers(slow: SlowHome):
     slow.ask()
     slow.hold()
@@ -215,9 +218,8 @@ def test_nothing_is_kept_where_stored_secrets_are_replaced(slow: SlowHome):
     assert not slow.files
 
 
-@pytest.mark.parametrize(
-    "line", [b'{"jsonrpc": "2.0", "id": [], "method": 3}', pytest.param(b"[" * 5000, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("line", [b'{"jsonrpc": "2.0", "id": [], "method": 3}', b"[" * 5000])
 def test_lines_that_are_no_messages_wait_for_the_hub(slow: SlowHome, line: bytes):
     slow.ask()
     slow.hold()

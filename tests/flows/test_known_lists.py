@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from slow import slow
 from test_idle_servers import SOON, wait_until_stopped
 from wire import Process, proxied
 
@@ -261,7 +262,7 @@ def give_away(file: Path) -> None:
     os.chown(file, 12345, -1)
 
 
-@pytest.mark.parametrize("spoil", [make_deep, make_huge, make_wrong, make_link, make_pipe, cut, open_to_all, give_away])
+@pytest.mark.parametrize("spoil", [make_huge, make_link, open_to_all, *slow(make_deep, make_wrong, make_pipe, cut, give_away)])
 def test_a_file_that_may_not_be_ours_is_ignored_with_one_line(spoil: Any, server: SlowServer):
     if spoil is give_away and os.getuid():
         pytest.skip("only root can give files away")

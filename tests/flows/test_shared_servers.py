@@ -119,16 +119,17 @@ def test_conversations_that_start_together_share_too(home: HubHome, opened: Exit
     assert len(pids) == 1
 
 
-@pytest.mark.parametrize("differs", ["variable", "setting", "store", "name", "folder", "server"])
-def test_other_surroundings_get_another_server(differs: str, home: HubHome, opened: ExitStack, tmp_path: Path):
-    one = join(home, opened)
+def test_other_surroundings_get_another_server(home: HubHome, opened: ExitStack, tmp_path: Path):
     options = {"setting": ["--set=toolResponseMaxBytes=5000"], "store": [f"--set=storeDir={tmp_path}"], "name": ["--name=other"]}
-    server = every("modern", "other" if differs == "server" else "every")
-    env = {"TOKEN": "other"} if differs == "variable" else {}
-    folder = tmp_path if differs == "folder" else None
-    other = opened.enter_context(home.front(*options.get(differs, []), server=server, cwd=folder, modern=True, **env))
-    other.hello()
-    assert pid(one) != pid(other)
+    seen = {pid(join(home, opened))}
+    for differs in ("variable", "folder", "server", *options):
+        server = every("modern", "other" if differs == "server" else "every")
+        env = {"TOKEN": "other"} if differs == "variable" else {}
+        folder = tmp_path if differs == "folder" else None
+        other = opened.enter_context(home.front(*options.get(differs, []), server=server, cwd=folder, modern=True, **env))
+        other.hello()
+        assert pid(other) not in seen, differs
+        seen.add(pid(other))
 
 
 def test_a_variable_that_says_nothing_keeps_nobody_apart(home: HubHome, opened: ExitStack):
