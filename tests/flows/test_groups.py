@@ -11,6 +11,7 @@ import anyio
 import pytest
 from forked import ForkedApart
 from hubs import HubFront, HubHome, hub_home
+from slow import slow
 from wire import OVERSPILL, Process, Wire, every, proxied
 
 from overspill import Session, Settings
@@ -84,7 +85,7 @@ def test_it_waits_for_calls_that_keep_running(home: HubHome):
         assert reader.answer(asked)["result"]["content"][0]["text"] == "yes"
 
 
-@pytest.mark.parametrize("other", ["windsurf", "folder"])
+@pytest.mark.parametrize("other", ["windsurf", *slow("folder")])
 def test_another_client_and_another_folder_are_another_group(other: str, home: HubHome):
     elsewhere = home.folder / "elsewhere"
     elsewhere.mkdir()

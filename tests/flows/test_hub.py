@@ -255,6 +255,7 @@ def test_what_one_front_stores_is_not_read_by_another(home: HubHome, start: Call
         assert "error" in other.request("resources/read", {"uri": handle})
 
 
+@pytest.mark.slow
 def test_a_client_with_another_file_mode_mask_has_another_hub_and_commands_find_both(home: HubHome):
     with home.front() as one, home.front_with_mask("0137") as other:
         one.hello()

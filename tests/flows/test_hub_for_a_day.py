@@ -30,6 +30,7 @@ def anyio_backend():
     return "asyncio", {"loop_factory": DayLoop}
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_day_of_conversations_leaves_only_what_the_store_has_kept(home: HubHome):
     early, late = [measure() async for number in live(home.env, 24) if number in (3, 23)]

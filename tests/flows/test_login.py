@@ -84,6 +84,7 @@ async def call(server: Server, tool: str = "log", **arguments: Any) -> str:
     return str((await server.call_tool(tool, arguments)).content[0]["text"])[:4]
 
 
+@pytest.mark.slow
 async def test_a_server_from_pypi_works_after_a_login(fast: FastServer, environ: dict[str, str]):
     config = ServerConfig("notes", url=fast.url)
     login = await login_at(config, environ)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from slow import slow
 from task_server import LARGE, TaskFolder, text
 from waiting import wait_until
 from wire import CAPABILITIES, META, Process, config, every, proxied
@@ -47,7 +48,7 @@ def start(wire: Process, name: str, tool: str = "work") -> str:
 
 
 @pytest.mark.promise("nothing-lost")
-@pytest.mark.parametrize("end", [kill, Process.close], ids=["killed", "ended"])
+@pytest.mark.parametrize("end", [kill, *slow(Process.close)], ids=["killed", "ended"])
 def test_tasks_that_their_servers_kept_are_followed_by_the_next_proxy(tmp_path: Path, end: Callable[[Process], None]) -> None:
     folders = [TaskFolder(tmp_path / f"s{number}") for number in range(2)]
     servers = [each.server() for each in folders]

@@ -16,6 +16,7 @@ import pytest
 from client_files import CLAUDE_CODE, CLAUDE_DESKTOP, CODEX, CURSOR, VS_CODE
 from forked import run as run_forked
 from hubs import HubFront, hub_home
+from slow import slow
 from wire import OVERSPILL, every
 
 PROGRAM = Path(sys.executable).with_name("overspill")
@@ -81,7 +82,7 @@ def words_of(entry: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("hub", ["on", "off"])
-@pytest.mark.parametrize("place", [".cursor/mcp.json", ".codex/config.toml", ".config/opencode/opencode.json"])
+@pytest.mark.parametrize("place", [".cursor/mcp.json", *slow(".codex/config.toml", ".config/opencode/opencode.json")])
 def test_the_entries_that_it_writes_work_together(place: str, hub: str):
     a, own = entry(), {**entry(), "cwd": "."}
     with hub_home() as home, ExitStack() as stack:

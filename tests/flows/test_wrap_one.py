@@ -13,6 +13,7 @@ import pytest
 from client_files import CLAUDE_CODE, CLAUDE_DESKTOP, CODEX, VS_CODE
 from forked import run as run_forked
 from hubs import HubFront, hub_home
+from slow import slow
 from wire import every
 
 PROGRAM = Path(sys.executable).with_name("overspill")
@@ -111,7 +112,7 @@ def test_without_the_copy_every_entry_is_restored_with_its_comments(tmp_path: Pa
     assert file.read_text() == APART[:first] + held + f",{comment}\n" + APART[remote:second] + "  },\n}\n"
 
 
-@pytest.mark.parametrize("hub", ["on", "off"])
+@pytest.mark.parametrize("hub", ["on", *slow("off")])
 def test_the_entry_works_and_its_servers_do_not_see_each_others_secrets(hub: str, tmp_path: Path):
     show = "import os, sys; open(sys.argv[1], 'w').write(repr(dict(os.environ)))"
     spy = {"command": sys.executable, "args": ["-c", show, str(tmp_path / "seen")], "env": {"MINE": "own-secret"}}

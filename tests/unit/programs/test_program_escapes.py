@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from escapes import has_escaped, list_attempts
 from extras import needs
+from slow import slow
 
 from overspill import Session, Settings
 from overspill.programs.tools import ProgramTool
@@ -30,7 +31,8 @@ def list_workers() -> list[str]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system does not list processes in /proc")
-async def test_no_program_gets_out_and_the_next_one_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("step", [12, *slow(4)])
+async def test_no_program_gets_out_and_the_next_one_runs(step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     file = tmp_path / "secret"
     file.write_text(SECRET)
     monkeypatch.setenv("ESCAPE_SECRET", SECRET)
@@ -46,7 +48,7 @@ async def test_no_program_gets_out_and_the_next_one_runs(tmp_path: Path, monkeyp
         kept = await other.keep(f"{SECRET}\n" * 10, "theirs")
         others = {"name": kept.name, "handle": kept.handle, "id": kept.artifact_id}
         for family, attempts in groupby(list_attempts(str(file), others), key=lambda attempt: attempt.family):
-            for attempt in list(attempts)[:: 9 if family in SLOW else 4]:
+            for attempt in list(attempts)[:: 2 * step + 1 if family in SLOW else step]:
                 reply = await session.run_program(attempt.code)
                 assert has_escaped(attempt, reply.text, SECRET, called) == "", (attempt.code, reply.text)
             assert (await session.run_program("1 + 1")).text == "2", family

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from command_outputs import NAMES, read_output
 from extras import needs
-from slow import slow
+from slow import every_fourth
 
 from overspill.sql import loading
 from overspill.sql.protocol import LoadRequest
@@ -17,7 +17,7 @@ from overspill.sql.protocol import LoadRequest
 pytestmark = needs("duckdb", "sql")
 
 
-@pytest.mark.parametrize("name", [*NAMES[::4], *slow(*(name for name in NAMES if name not in NAMES[::4]))])
+@pytest.mark.parametrize("name", every_fourth(NAMES))
 def test_sql_has_the_same_table(name: str):
     text, names, rows, omitted = read_output(name)
     with TemporaryDirectory() as folder:

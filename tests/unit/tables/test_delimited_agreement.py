@@ -14,6 +14,7 @@ import pytest
 from asked_tables import read_card_tables
 from extras import needs
 from msgspec import Struct
+from slow import every_fourth
 
 from overspill.lexical.index import build
 from overspill.lexical.rows.cells import read_columns, read_rows
@@ -114,7 +115,7 @@ def test_the_viewer_finds_names_and_cells(name: str) -> None:
 
 
 @needs("duckdb", "sql")
-@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("name", every_fourth(EXPECTED))
 def test_sql_finds_names_and_cells(name: str) -> None:
     data, expected, rows = read_output(name)
     with SqlLibrary() as library:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, cast
 
 import pytest
 from extras import needs
+from slow import every_fourth
 
 from overspill.gate.cards.json_card import read_json_tables
 from overspill.lexical.index import build
@@ -102,7 +103,7 @@ def test_the_engine_has_the_rows_that_python_reads(name: str):
 
 
 @needs("duckdb", "sql")
-@pytest.mark.parametrize("name", FIXTURES)
+@pytest.mark.parametrize("name", every_fourth(FIXTURES))
 def test_sql_has_the_rows_that_python_reads_and_says_where_each_is(name: str):
     text, rows = FIXTURES[name]
     answer = query_text("SELECT * FROM output", BytesReader(text.encode()), 60)

@@ -23,7 +23,7 @@ import pytest
 from asked_tables import Answer, ask_card, ask_engine, ask_sql, ask_viewer
 from command_outputs import NAMES, OUTPUTS
 from extras import needs
-from slow import slow
+from slow import every_fourth
 
 _Json: TypeAlias = "dict[str, _Json] | list[_Json] | str | int | float | None"
 _SHOWN = sorted({path.stem for path in OUTPUTS.glob("*.json")} - set(NAMES))
@@ -39,7 +39,7 @@ _KINDS = {
 
 
 @needs("duckdb", "sql")
-@pytest.mark.parametrize("name", [*_SHOWN[::4], *slow(*(name for name in _SHOWN if name not in _SHOWN[::4]))])
+@pytest.mark.parametrize("name", every_fourth(_SHOWN))
 def test_sql_reads_what_programs_print(name: str):
     _check(name, ask_sql)
 
