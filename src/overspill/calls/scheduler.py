@@ -69,7 +69,7 @@ class JobScheduler:
 
     async def run(self, job: Job, body: Body, seconds: float) -> None:
         """Start the job and wait at most `seconds`. Cancelling the caller cancels a job that is not in the background yet."""
-        callers = set[Job]() if job.caller is None else self._callers()
+        callers = None if job.caller is None else self._callers()
         if callers:
             self._places.lend(callers)
         try:

@@ -101,19 +101,18 @@ class _TokenMeter:
                 self._start += data
                 return
             data, self._start = bytes(self._start) + data if self._start else data, None
-        done = 0
-        while done < len(data):
-            at = self._bytes + done
-            if at == self._next_at:
-                if at == self._stride * _STRIDES:
-                    self._estimate += self._estimate_since(at)
-                    self._same_since, self._stride = at, self._stride * 2
-                    self._samples.clear()
-                self._next_at, self._wanted = at + self._stride, _SAMPLE
-            if self._wanted:
-                self._take(data[done : done + self._wanted])
-            done += min(self._next_at - at, len(data) - done)
-        self._bytes += len(data)
+        if self._wanted:  # the last sample is not complete
+            self._take(data[: self._wanted])
+        end = self._bytes + len(data)
+        while self._next_at < end:
+            at = self._next_at
+            if at == self._stride * _STRIDES:
+                self._estimate += self._estimate_since(at)
+                self._same_since, self._stride = at, self._stride * 2
+                self._samples.clear()
+            self._next_at, self._wanted = at + self._stride, _SAMPLE
+            self._take(data[at - self._bytes : at - self._bytes + _SAMPLE])
+        self._bytes = end
 
     def count(self) -> tokens.Count:
         if self._start is not None:
