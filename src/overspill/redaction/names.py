@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import cache, cached_property
-from importlib.resources import files
 from itertools import pairwise
+from pathlib import Path
 from string import ascii_letters, digits
 from typing import Literal, TypeAlias
 
@@ -44,7 +44,7 @@ class Words(Struct, frozen=True, dict=True):
 
 @cache
 def read_words() -> Words:
-    return msgspec.json.decode((files("overspill.redaction") / "names.json").read_bytes(), type=ready(Words))
+    return msgspec.json.decode(Path(__file__).with_name("names.json").read_bytes(), type=ready(Words))
 
 
 def read_meaning(name: str) -> Meaning | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
-from importlib.resources import files
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct
@@ -161,7 +161,7 @@ def read_shapes() -> Shapes:
 
 @cache
 def _read_rules(name: str) -> _RuleFile:
-    return msgspec.json.decode((files("overspill.redaction") / name).read_bytes(), type=ready(_RuleFile))
+    return msgspec.json.decode(Path(__file__).with_name(name).read_bytes(), type=ready(_RuleFile))
 
 
 def _join(spellings: tuple[str, ...]) -> Pattern:
