@@ -258,11 +258,9 @@ class ShownOutputs:
     def find(self, call: ToolCall, collected: CollectedResult) -> Kept | None:
         """The output that this one repeats, if it is still stored."""
         self._forget_others()
-        spool = collected.spool
-        sizes = (kept.size.bytes for kept, _ in tuple(self._by_content.values()))
-        if collected.broke_off or collected.media != "text" or spool.total not in sizes:  # hashing takes longer
+        if collected.broke_off or collected.media != "text":
             return None
-        content = (spool.sha256, collected.boundaries, call.server)
+        content = (collected.spool.sha256, collected.boundaries, call.server)
         kept, _ = self._by_content.get(content, (None, None))
         if kept is not None and not self._is_stored(kept):
             self._by_content.pop(content, None)

@@ -62,6 +62,8 @@ class Spool:
         self._memory = bytearray()
         self._writer: Writer | None = None
         self._hash = hashlib.sha256()
+        self._hash_ahead = self._hash
+        """With what is in memory, if `sha256` was read, so that it is hashed only once."""
         self._closed = False
         self._lock = Lock()  # reading a running job's output flushes it while the job is still writing
 
@@ -91,9 +93,9 @@ class Spool:
         """The hash of the output. Valid when everything has arrived; empty if part of the output could not be stored."""
         with self._lock:
             self._end_filter()
-            digest = self._hash.copy()
-            digest.update(self._memory)
-            return "" if self.failure else digest.hexdigest()
+            self._hash_ahead = self._hash.copy()
+            self._hash_ahead.update(self._memory)
+            return "" if self.failure else self._hash_ahead.hexdigest()
 
     def add(self, data: bytes, chars: int | None = None) -> None:
         """Measure and remember, which is quick. Callers that add a lot check `due` and flush off the event loop.
@@ -115,6 +117,7 @@ class Spool:
             accepted = accepted[: encoding.complete_length(accepted)]
         self._meter.add(accepted, chars if len(accepted) == len(data) else None)
         self._memory += accepted
+        self._hash_ahead = self._hash
         if len(accepted) < len(data):
             self.failure = f"one output may have at most {self._limit:,} bytes (truncation.maxArtifactSize)."
 
@@ -214,7 +217,11 @@ class Spool:
                 self._writer.append(memoryview(waiting))
             finally:
                 written = self._writer.size - before
-                self._hash.update(memoryview(waiting)[:written])
                 self._memory = waiting[written:]
+                if self._memory:
+                    self._hash_ahead = self._hash
+                if self._hash_ahead is self._hash:
+                    self._hash.update(memoryview(waiting)[:written])
+                self._hash = self._hash_ahead
         except StoreError as error:
             self.failure = self.failure or str(error) or type(error).__name__  # never empty: that would mean success

@@ -88,6 +88,17 @@ def test_when_the_store_is_full_the_part_that_fits_is_stored_and_measured():
     assert stored(shelf, spool.id) == data
 
 
+@pytest.mark.parametrize("run_bytes", [MEMORY, 7], ids=["with room", "in a full store"])
+def test_a_hash_that_was_read_early_changes_nothing_in_what_is_stored(run_bytes: int):
+    shelf = MemoryStore(run_bytes=run_bytes).open_shelf(handles.new())
+    spool = Spool(shelf, handles.new())
+    for part in (b"one\n", b"two\n"):
+        spool.add(part)
+        assert spool.sha256 == hashlib.sha256(b"one\ntwo\n"[: spool.total]).hexdigest()
+    assert spool.seal().sha256 == hashlib.sha256(stored(shelf, spool.id)).hexdigest()
+    assert stored(shelf, spool.id) == b"one\ntwo\n"[:run_bytes]
+
+
 def test_without_a_working_store_the_beginning_can_still_be_shown(shelf: Shelf):
     spool = Spool(shelf, handles.new())
     spool.add(b"precious")
