@@ -60,6 +60,8 @@ class ServerConnection:
         """Of requests to listen."""
         self._idle = anyio.Event()
         self.last_answer = anyio.current_time()
+        self.level = ""
+        """The log level that a server of the older protocol was last asked for; empty: none."""
 
     async def request(self, method: str, params: Mapping[str, Any] | None = None, *, progress: Progress | None = None) -> Raw:
         """Return the server's answer, after all notifications that arrived before it have been delivered.
@@ -105,9 +107,9 @@ class ServerConnection:
             user.streams.discard(token)
         return result
 
-    async def listen(self, wanted: Raw) -> None:
-        """Listen while the connection is open. A server may not support it."""
-        with anyio.CancelScope() as scope, suppress(MCPError, ServerError):
+    async def listen(self, wanted: Raw, scope: anyio.CancelScope) -> None:
+        """Listen in this scope while the connection is open. A server may not support it."""
+        with scope, suppress(MCPError, ServerError):
             self._scopes.add(scope)
             try:
                 await self.request("subscriptions/listen", {"notifications": wanted})

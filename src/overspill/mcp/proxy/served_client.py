@@ -87,7 +87,6 @@ class ServedClient(Peer):
         self._connections = self._answering = 0
         self._has_called = self._offered = False
         self.last_used = anyio.current_time()
-        self._levels: dict[ServerConnection, str] = {}
         for server in self.servers.values():
             group.start_soon(server.run)
         group.start_soon(self._load_vocabulary)
@@ -176,7 +175,7 @@ class ServedClient(Peer):
         method, flights = request.method, self._flights[server.name]
         params = request.params if method == "tasks/result" else params  # `params` names the task, but not its tool
         connection = await server.connect()
-        if request.log_level is not None and self._levels.get(connection) != request.log_level:
+        if request.log_level is not None and connection.level != request.log_level:
             with suppress(MCPError):  # the request must not fail if the server refuses the level
                 await self.set_level(request.log_level, connection)
         if self.level is not None and connection.handshake.is_modern and not request.is_modern:
@@ -214,7 +213,7 @@ class ServedClient(Peer):
         """Set the log level of an older server. A newer one gets it with each request."""
         if not connection.handshake.is_modern and "logging" in connection.handshake.capabilities:
             await connection.request("logging/setLevel", {"level": level})
-            self._levels = {connection: level} | {each: known for each, known in self._levels.items() if not each.ended.is_set()}
+            connection.level = level
 
     async def _load_vocabulary(self) -> None:
         """Do this once the client has its list of tools, so that neither its start nor its first large result waits for it."""

@@ -100,12 +100,12 @@ class Subscriptions:
             if as_mapping(connection.handshake.capabilities.get(capability)).get("listChanged")
         }
         if connection.handshake.is_modern and flags:
-            self._group.start_soon(_listen, connection, flags, anyio.CancelScope())
+            self._group.start_soon(connection.listen, flags, anyio.CancelScope())
 
     def _remember(self, connection: ServerConnection, uri: str) -> None:
         scope = self._wanted[connection.config.name, uri] = anyio.CancelScope()
         if connection.handshake.is_modern:
-            self._group.start_soon(_listen, connection, {"resourceSubscriptions": [uri]}, scope)
+            self._group.start_soon(connection.listen, {"resourceSubscriptions": [uri]}, scope)
 
     async def _leave(self, server: Server, uri: str) -> None:
         async with self._changing:
@@ -113,8 +113,3 @@ class Subscriptions:
             if not self._listeners[server.name, uri]:
                 with suppress(MCPError, ServerError):
                     await self.set(server, uri, on=False)
-
-
-async def _listen(connection: ServerConnection, wanted: Raw, scope: anyio.CancelScope) -> None:
-    with scope:
-        await connection.listen(wanted)
