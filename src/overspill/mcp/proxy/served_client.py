@@ -26,7 +26,7 @@ from overspill.mcp.proxy.large_answers import LargeAnswers
 from overspill.mcp.proxy.login_links import LoginLinks
 from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.programs import ProgramCalls
-from overspill.mcp.proxy.subscriptions import ListChanges, Subscriptions
+from overspill.mcp.proxy.subscriptions import Subscriptions
 from overspill.mcp.proxy.tasks import RoutedTasks, ServedTasks
 from overspill.mcp.proxy.tool_calls import ToolCalls, list_for_programs
 from overspill.mcp.proxy.tool_search import ServedToolSearch
@@ -73,7 +73,7 @@ class ServedClient(Peer):
         self.paused_calls = PausedCalls(group)
         self.tasks = ServedTasks(session, self.paused_calls, self.calls.deliver)
         self.routed_tasks = RoutedTasks(self.calls.call_server, self.forward)
-        self.subscriptions = Subscriptions(group)
+        self.subscriptions = Subscriptions(group, self.catalog, self._notify_client)
         self.level: str | None = None  # of the log, as a client of the older protocol set it
         self.greeted = anyio.Event()
         """Set once the client has finished its handshake. It gets no messages before that."""
@@ -81,7 +81,6 @@ class ServedClient(Peer):
         self._bus = InMemorySubscriptionBus()
         self.listen = ListenHandler(self._bus)
         self._flights: dict[str, list[ClientRequest]] = {name: [] for name in self.servers}
-        self._changes = ListChanges(group, self.catalog, self._notify_client)
         self.left = anyio.Event()
         """Set when the client says that it is leaving, or its connection has ended."""
         self._connections = self._answering = 0
@@ -155,7 +154,7 @@ class ServedClient(Peer):
             except ServerError as problem:
                 if isinstance(problem, LoginNeeded):
                     self._login_links.offer(server, self.channel)
-                self._changes.missed.add(server.name)
+                self.subscriptions.missed.add(server.name)
                 return problem
 
         found = await ask_each(self.servers.values(), one)
@@ -283,12 +282,10 @@ class ServedClient(Peer):
 
     async def _on_server_up(self, connection: ServerConnection) -> None:
         """Repeat to a restarted server what it knew about the client, and notify the client of what may have changed."""
-        server = self.servers[connection.config.name]
         if self.level is not None:
             with suppress(MCPError):
                 await self.set_level(self.level, connection)
-        await self.subscriptions.restore(connection)
-        await self._changes.announce(server, connection)
+        await self.subscriptions.resume(self.servers[connection.config.name], connection)
 
     def needs(self, server: str) -> bool:
         """Whether the server is working on a request, or the client has subscribed to one of its resources."""

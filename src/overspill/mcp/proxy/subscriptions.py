@@ -1,4 +1,4 @@
-"""Track which resources a client subscribes to, and pass this on to each server in its own protocol."""
+"""Track what a client hears of changes: of lists, and of the resources that it subscribes to, in each server's own protocol."""
 
 from __future__ import annotations
 
@@ -24,32 +24,11 @@ CHANGES = {
 """By capability: the notification that a list changed, and the flag with which a client subscribes to it."""
 
 
-class ListChanges:
-    """Notifies a client that the lists of a server that has started have changed, or may have."""
-
+class Subscriptions:
     def __init__(self, group: anyio.abc.TaskGroup, catalog: Catalog, notify: Callable[[str, Raw], Awaitable[None]]) -> None:
         self._group, self._catalog, self._notify = group, catalog, notify
         self.missed: set[str] = set()
         """Servers that were not up during the client's handshake."""
-
-    async def announce(self, server: Server, connection: ServerConnection) -> None:
-        if server.name in self.missed:
-            self.missed.discard(server.name)
-            for capability in CHANGES:
-                if capability in connection.handshake.capabilities:
-                    await self._notify(CHANGES[capability][0], {})
-        self._group.start_soon(self._compare, server, connection)  # in the background, so that the server's start need not wait
-
-    async def _compare(self, server: Server, connection: ServerConnection) -> None:
-        changed = await server.lists.find_changed(connection)
-        for method in dict.fromkeys(CHANGES[LISTS[key].split("/")[0]][0] for key in changed):
-            self._catalog.note_change(server.name, method)
-            await self._notify(method, {})
-
-
-class Subscriptions:
-    def __init__(self, group: anyio.abc.TaskGroup) -> None:
-        self._group = group
         self._wanted: dict[tuple[str, str], anyio.CancelScope] = {}
         """By server and URI, the scope of the stream on which a server of the newer protocol reports changes."""
         self._listeners: Counter[tuple[str, str]] = Counter()
@@ -87,9 +66,10 @@ class Subscriptions:
             for each in accepted:
                 self._group.start_soon(self._leave, *each)
 
-    async def restore(self, connection: ServerConnection) -> None:
-        """Repeat the client's subscriptions to a server that has just started."""
-        for uri in [uri for server, uri in self._wanted if server == connection.config.name]:
+    async def resume(self, server: Server, connection: ServerConnection) -> None:
+        """Repeat the client's subscriptions to a server that has just started, and notify the client of lists that have changed,
+        or may have."""
+        for uri in [uri for name, uri in self._wanted if name == server.name]:
             self._remember(connection, uri)
             if not connection.handshake.is_modern:
                 with suppress(MCPError):  # it may no longer have that resource
@@ -101,6 +81,17 @@ class Subscriptions:
         }
         if connection.handshake.is_modern and flags:
             self._group.start_soon(connection.listen, flags, anyio.CancelScope())
+        if server.name in self.missed:
+            self.missed.discard(server.name)
+            for method in [method for name, (method, _) in CHANGES.items() if name in connection.handshake.capabilities]:
+                await self._notify(method, {})
+        self._group.start_soon(self._compare, server, connection)  # in the background, so that the server's start need not wait
+
+    async def _compare(self, server: Server, connection: ServerConnection) -> None:
+        changed = await server.lists.find_changed(connection)
+        for method in dict.fromkeys(CHANGES[LISTS[key].split("/")[0]][0] for key in changed):
+            self._catalog.note_change(server.name, method)
+            await self._notify(method, {})
 
     def _remember(self, connection: ServerConnection, uri: str) -> None:
         scope = self._wanted[connection.config.name, uri] = anyio.CancelScope()
