@@ -68,11 +68,9 @@ class Guard(Struct, eq=False):
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        principal = self._identify(headers)
-        refusal = self._refuse(headers, principal)
-        if refusal is not None or principal is None:
-            await (refusal or _refuse_token())(scope, receive, send)
+        principal = self._admit(Headers(scope=scope))
+        if not isinstance(principal, str):
+            await principal(scope, receive, send)
             return
         user = AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
         rest = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
@@ -105,37 +103,32 @@ class Guard(Struct, eq=False):
         finally:
             self._bytes[principal] -= taken
 
-    def _identify(self, headers: Headers) -> str | None:
+    def _admit(self, headers: Headers) -> str | Response:
+        """Return whose request it is, or a refusal. Host and Origin are compared as whole strings: a parser could be tricked."""
         kind, _, token = headers.get("authorization", "").partition(" ")
         given = identify_token(token.strip().encode("latin-1"))
         known = [each for each in self.principals.names if hmac.compare_digest(each, given)]
-        return known[0] if known and kind.lower() == "bearer" else None
-
-    def _refuse(self, headers: Headers, principal: str | None) -> Response | None:
-        """Return a refusal, or None. Host and Origin are compared as whole strings, because a parser could be tricked."""
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self.hosts:
             return PlainTextResponse("The Host header does not name this proxy.", 421)
         if any(origin.lower() not in self.origins for origin in headers.getlist("origin")):
             return PlainTextResponse("The Origin header does not name this proxy.", 403)
-        if principal is None:
-            return _refuse_token()
+        if not known or kind.lower() != "bearer":
+            challenge = {"WWW-Authenticate": 'Bearer realm="overspill"'}
+            return PlainTextResponse("This proxy requires a bearer token.", 401, challenge)
+        principal = known[0]
         share = min(_MAX_REQUESTS, max_files() // 2) // len(self.principals.names)
         if self.principals.requests[principal] >= (most := max(_MIN_REQUESTS_PER_TOKEN, share)):
             return _refuse_for_now(f"This token has {most} requests open.")
         version = headers.get("mcp-protocol-version")
         if "mcp-session-id" in headers or (version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS):
-            return None  # such a request opens no session
+            return principal  # such a request opens no session
         served = self.principals.served.get(principal)
         if served is not None and served.sessions >= _MAX_SESSIONS_PER_TOKEN:
             return _refuse_for_now(f"This token has {_MAX_SESSIONS_PER_TOKEN} sessions open.")
         if self.are_files_short():
             return PlainTextResponse("The proxy has too many files open for a new session. Try again later.", 503, _RETRY_LATER)
-        return None
-
-
-def _refuse_token() -> Response:
-    return PlainTextResponse("This proxy requires a bearer token.", 401, {"WWW-Authenticate": 'Bearer realm="overspill"'})
+        return principal
 
 
 def _refuse_for_now(why: str) -> Response:
