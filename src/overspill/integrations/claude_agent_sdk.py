@@ -18,7 +18,7 @@ from overspill.gate.collect import is_blocks, text_block
 from overspill.hooks.shapes import HookEvent, Unusable, find_text
 from overspill.integrations.open_runs import OpenRuns
 from overspill.integrations.options import GivenOptions, MissingFramework, Options
-from overspill.integrations.sessions import AgentRun, Sessions
+from overspill.integrations.sessions import AgentRun, Sessions, refuse
 from overspill.types import Output, Reply
 
 try:
@@ -152,8 +152,8 @@ class _Adapter:
         if not (session := self._calls.get(id)):
             return CallToolResult.model_validate({"content": [text_block(_UNKNOWN_CALLER)], "isError": True})
         try:
-            run = await self._find_run(session, context)
-            return write_result(await run.invoke(params.name, params.arguments or {}, id=id), run.news)
+            run, name = await self._find_run(session, context), self._sessions.options.tool_prefix + params.name
+            return write_result(await run.call(name, params.arguments or {}, refuse, id=id), run.news)
         finally:
             self._forget(id)
 

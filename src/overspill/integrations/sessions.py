@@ -226,11 +226,6 @@ class AgentRun:
         args, said = self._hold.asking.take_off(name, args)
         return session.call(name, args, tool, id=id, errors="raise", intent=said, messages=messages)
 
-    async def invoke(self, name: str, args: Mapping[str, Any], *, id: str = "") -> Reply:
-        """Answer a call of a retrieval tool."""
-        with self._note_call():
-            return await (await self._hold.open()).invoke(name, args, id=id)
-
     @contextmanager
     def _note_call(self) -> Generator[None]:
         self._calls.add(call := object())

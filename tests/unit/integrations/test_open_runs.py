@@ -11,7 +11,7 @@ import pytest
 from overspill import Settings
 from overspill.integrations.open_runs import OpenRuns, ResumableRuns
 from overspill.integrations.options import Options
-from overspill.integrations.sessions import AgentRun, Sessions
+from overspill.integrations.sessions import AgentRun, Sessions, refuse
 from tests.waiting import list_paths, until
 
 LIMIT = 2
@@ -61,7 +61,7 @@ async def test_a_run_whose_tool_is_running_is_not_closed_for_others(
         await until(lambda: count_sessions(tmp_path) == LIMIT)  # the busy one and the last
         go.set()
     if background:
-        assert "tool (id: " in (await busy.invoke("wait_for_tool_output", {})).text
+        assert "tool (id: " in (await busy.call("wait_for_tool_output", {}, refuse)).text
         assert answers[1:] == ["quick"] * 4
     else:
         assert sorted(answers) == ["done", *["quick"] * 4]
