@@ -81,11 +81,12 @@ def _grep(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
     pattern = asked.pattern or asked.query
     if not pattern:
         raise BadRequest("Pattern required for grep mode.")
-    search = pages.GrepRequest(pattern, asked.context, asked.ignore_case, asked.from_)
-    options: dict[str, object] = {"mode": "grep", "pattern": pattern}
-    options |= {"context": asked.context} if asked.context != GetToolOutput("", "grep").context else {}
-    options |= {"ignore_case": True} if asked.ignore_case else {}
-    return pages.grep_page(stored, search, bound, partial(_spell, stored, "get_tool_output", options))[0]
+    way: dict[str, object] = {"mode": "grep", "pattern": pattern}
+    way |= {"context": asked.context} if asked.context != GetToolOutput("", "grep").context else {}
+    way |= {"ignore_case": True} if asked.ignore_case else {}
+    spell = partial(_spell, stored, "get_tool_output", way)
+    options = {"context": asked.context, "ignore_case": asked.ignore_case, "start_byte": asked.from_}
+    return pages.grep_page(stored, pattern, bound, spell, **options)[0]
 
 
 def read_artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Page:

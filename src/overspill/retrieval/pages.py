@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -45,13 +45,6 @@ class Page(Struct, frozen=True):
     """The stored text in the answer, if any. The other text is ours."""
     notes: tuple[str, ...] = ()
     """Our lines below the stored text."""
-
-
-class GrepRequest(Struct, frozen=True):
-    pattern: str
-    context: int
-    ignore_case: bool
-    start: int
 
 
 def failure_page(error: Exception, text: str, id: str = "") -> Page:
@@ -95,19 +88,12 @@ def base64_page(stored: StoredOutput, first: int, end: int, bound: Bound, spell:
     return Page(text, stored.kept.id, first, cut)
 
 
-def grep_page(stored: StoredOutput, search: GrepRequest, bound: Bound, spell: SpellContinuation) -> tuple[Page, bool]:
-    """The lines that match, and whether any do."""
+def grep_page(stored: StoredOutput, pattern: str, bound: Bound, spell: SpellContinuation, **options: Any) -> tuple[Page, bool]:
+    """The lines that match, and whether any do. `options` are those of `reading.grep`."""
     text = stored.decoded()
     notes = wording.decoding_notes(text.decoding)
-    found = reading.grep(
-        text.reader,
-        text.positions,
-        search.pattern,
-        shrink(bound, FOOTER_BYTES + len(encoding.encode(search.pattern)) + len("\n".join(notes))),
-        context=search.context,
-        ignore_case=search.ignore_case,
-        start_byte=search.start,
-    )
+    room = shrink(bound, FOOTER_BYTES + len(encoding.encode(pattern)) + len("\n".join(notes)))
+    found = reading.grep(text.reader, text.positions, pattern, room, **options)
     searched = (found.searched_from, found.searched_to)
     total = text.positions.stored_bytes
     footer = wording.grep_place(found.hits, found.total, found.exact, searched, total, is_cut=found.is_cut)

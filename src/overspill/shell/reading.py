@@ -149,10 +149,10 @@ def _read(stored: StoredOutput, wanted: PartRequest, bound: Bound) -> Page:
 def _grep(stored: StoredOutput, pattern: str, wanted: PartRequest, bound: Bound) -> tuple[Page, bool]:
     if not pattern:
         raise BadRequest("--grep needs a pattern.")
-    options = ["--context", str(wanted.context)] if wanted.context else []
-    options += ["--ignore-case"] if wanted.ignore_case else []
-    search = pages.GrepRequest(pattern, wanted.context, wanted.ignore_case, wanted.start)
-    return pages.grep_page(stored, search, bound, lambda at: _spell(stored, "--grep", pattern, *options, at=at))
+    given = ["--context", str(wanted.context)] if wanted.context else []
+    given += ["--ignore-case"] if wanted.ignore_case else []
+    options = {"context": wanted.context, "ignore_case": wanted.ignore_case, "start_byte": wanted.start}
+    return pages.grep_page(stored, pattern, bound, lambda at: _spell(stored, "--grep", pattern, *given, at=at), **options)
 
 
 def _spell_range(stored: StoredOutput, range: Range) -> str:
