@@ -29,15 +29,8 @@ from overspill.retrieval.extractor import ExtractionRequest, Extractor, read_doc
 from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.output import quote_spans
 from overspill.retrieval.outputs import StoredOutputs
-from overspill.retrieval.pages import Page
 from overspill.settings import Settings
 from overspill.types import Block, Kept, Reply
-
-
-class StandInPage(Page, frozen=True):
-    """A page of drafts, of which the first that fits is shown."""
-
-    drafts: Sequence[ReplyDraft] = ()
 
 
 class StandIns(Struct, frozen=True):

@@ -27,7 +27,7 @@ from overspill.reading import Bound
 from overspill.record.events import OutputRetrieved, RecordedReply, now_ms
 from overspill.retrieval import definitions, exact, extracted
 from overspill.retrieval.definitions import TOOLS, GetArtifact, GetToolOutput, WaitForToolOutput, parse_arguments
-from overspill.retrieval.delivery import StandInPage, StandIns
+from overspill.retrieval.delivery import StandIns
 from overspill.retrieval.exact import output_id, read_image
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.jobs import JobsElsewhere, describe_jobs, list_statuses, wait_for_news
@@ -97,7 +97,7 @@ class RetrievalTools(Struct, eq=False):
         except OverspillError as error:
             spelling, expired = str(given.get("id") or given.get("handle") or ""), self.gate.settings.wording.expired
             page = failure_page(error, retrieval.retrieval_failure(name, spelling, error, expired))
-        answer, fits = self.gate.reserve(page.drafts if isinstance(page, StandInPage) else [ReplyDraft((page.text,))])
+        answer, fits = self.gate.reserve(page.drafts or [ReplyDraft((page.text,))])
         self.jobs.background.note_read(page.id)
         content = [{"type": "text", "text": answer.text}, *page.blocks]
         mode = mode if isinstance(mode, str) and mode in definitions.MODES else ""
@@ -182,7 +182,7 @@ class RetrievalTools(Struct, eq=False):
         if job.kept is None or job.error or not self.stand_ins.are_due(job.kept):
             return await self._tool_output(replace(asked, mode="raw"))
         job.is_announced = True
-        return StandInPage("", job.id, blocks=job.blocks, drafts=await self.stand_ins.draft(job.kept))
+        return Page("", job.id, blocks=job.blocks, drafts=await self.stand_ins.draft(job.kept))
 
     async def _answer_stored(self, asked: GetToolOutput, blocks: Sequence[Block]) -> Page:
         """Answer about a stored output. `blocks` go with the answer, even if the text itself is too large."""

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from overspill import reading
 from overspill.decoding import HEAD_BYTES, describe
 from overspill.errors import BadRequest
+from overspill.gate.replies import ReplyDraft
 from overspill.reading import Bound, Passage, Range
 from overspill.reading.query import query
 from overspill.record.events import name_type
@@ -45,6 +46,8 @@ class Page(Struct, frozen=True):
     """The stored text in the answer, if any. The other text is ours."""
     notes: tuple[str, ...] = ()
     """Our lines below the stored text."""
+    drafts: Sequence[ReplyDraft] = ()
+    """Given in place of a text: the first that fits is shown."""
 
 
 def failure_page(error: Exception, text: str, id: str = "") -> Page:
