@@ -23,7 +23,7 @@ from overspill.reading.ranges import Bound
 from overspill.store.protocols import Reader
 from overspill.text.names import own_name
 from overspill.text.regex import regex
-from overspill.types import Kept
+from overspill.types import Kept, ToolCall
 
 _NOT_TEXT = "the output is not text."
 _NOT_FILLED = "The argument {path} cannot be filled in: {reason} The tool {tool} was not called."
@@ -48,6 +48,9 @@ class ReferenceSource(Struct, frozen=True):
     view: View
 
 
+Fetch: TypeAlias = Callable[[str], ReferenceSource]
+
+
 class ReferenceUse(Struct, frozen=True):
     """A resolved reference: the output's id, the number of bytes, and its place in the arguments as a JSON pointer."""
 
@@ -57,28 +60,23 @@ class ReferenceUse(Struct, frozen=True):
 
 
 def resolve(
-    args: Mapping[str, Any],
-    fetch: Callable[[str], ReferenceSource],
-    *,
-    tool: str,
-    server: str = "",
-    allow: Sequence[tuple[str, str]] = (),
-    max_ref_bytes: int,
-    check: Check | None = None,
+    call: ToolCall, fetch: Fetch, *, allow: Sequence[tuple[str, str]] = (), max_ref_bytes: int, check: Check | None = None
 ) -> tuple[Mapping[str, Any], list[ReferenceUse]]:
-    """The arguments with references replaced, and a list of the references. Returns the same object without any.
+    """The call's arguments with references replaced, and a list of the references. Returns the same object without any.
 
     Content may pass between tools of one server, or of the host program (no server). Each pair in `allow` permits more: a source
     and a target, each a server's name or `server/tool` (the tool's own name or the one a model uses), where * matches anything.
     After a RefError, do not call the tool.
     """
-    filling = _Filling(fetch, tool, server, allow, max_ref_bytes)
+    filling = _Filling(call, fetch, allow, max_ref_bytes)
     try:
-        filled = filling.fill(args, ())
+        filled = filling.fill(call.args, ())
     except RecursionError:
-        raise RefError(_NOT_FILLED.format(path="/", reason="it is nested too deeply.", tool=tool)) from None
+        raise RefError(_NOT_FILLED.format(path="/", reason="it is nested too deeply.", tool=call.name)) from None
     if check and filling.uses and (reason := check(filled)):
-        raise RefError(f"With the references filled in, the arguments do not suit the tool {tool}: {reason} It was not called.")
+        raise RefError(
+            f"With the references filled in, the arguments do not suit the tool {call.name}: {reason} It was not called."
+        )
     return filled, filling.uses
 
 
@@ -92,12 +90,9 @@ def may_have_references(value: Any) -> bool:
 
 
 class _Filling:
-    def __init__(
-        self, fetch: Callable[[str], ReferenceSource], tool: str, server: str, allow: Sequence[tuple[str, str]], most: int
-    ) -> None:
+    def __init__(self, call: ToolCall, fetch: Fetch, allow: Sequence[tuple[str, str]], most: int) -> None:
         self.uses: list[ReferenceUse] = []
-        self._fetch, self._tool, self._server = fetch, tool, server
-        self._allow, self._most, self._used = allow, most, 0
+        self._call, self._fetch, self._allow, self._most, self._used = call, fetch, allow, most, 0
 
     def fill(self, value: Any, path: Path) -> Any:
         if isinstance(value, str):
@@ -123,7 +118,7 @@ class _Filling:
             source = self._fetch(reference[1])
             content, size = self._content(source, reference[2])
         except OverspillError as error:
-            raise RefError(_NOT_FILLED.format(path=place, reason=error, tool=self._tool)) from None
+            raise RefError(_NOT_FILLED.format(path=place, reason=error, tool=self._call.name)) from None
         self.uses.append(ReferenceUse(source.kept.id, size, place))
         self._used += size
         return content
@@ -148,8 +143,9 @@ class _Filling:
         return _plain(value), len(text.encode("utf-8", "surrogatepass"))
 
     def _permit(self, kept: Kept) -> None:
-        if not may_pass((kept.server, kept.tool), (self._server, self._tool), self._allow):
-            source, target = _qualified_name(kept.server, kept.tool), _qualified_name(self._server, self._tool)
+        call = self._call
+        if not may_pass((kept.server, kept.tool), (call.server, call.name), self._allow):
+            source, target = _qualified_name(kept.server, kept.tool), _qualified_name(call.server, call.name)
             raise RefError(f"outputs of {source} may not be given to {target}; the setting refs.allow can permit it.")
         if kept.media == "binary":
             raise RefError(_NOT_TEXT)

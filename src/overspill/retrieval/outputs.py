@@ -216,15 +216,9 @@ class StoredOutputs:
 
         Blocks. Raises RefError for a reference that cannot be resolved.
         """
-        return references.resolve(
-            call.args,
-            self._source,
-            tool=call.name,
-            server=call.server,
-            allow=[(way.from_, way.to) for way in settings.refs.allow],
-            max_ref_bytes=settings.refs.max_ref_bytes,
-            check=check,
-        )
+        refs = settings.refs
+        allow = [(way.from_, way.to) for way in refs.allow]
+        return references.resolve(call, self._source, allow=allow, max_ref_bytes=refs.max_ref_bytes, check=check)
 
     def _source(self, spelling: str) -> references.ReferenceSource:
         stored = self.recent(spelling).as_stored()

@@ -12,7 +12,7 @@ from readers import BytesReader
 from overspill.errors import RefError, UnknownHandle
 from overspill.reading.positions import View
 from overspill.reading.references import ReferenceSource, ReferenceUse, resolve
-from overspill.types import Kept, Media, Size
+from overspill.types import Kept, Media, Size, ToolCall
 
 
 def stored(data: str | bytes, server: str = "", tool: str = "crawl", media: Media = "text") -> ReferenceSource:
@@ -42,7 +42,8 @@ def fetch(handle: str) -> ReferenceSource:
 
 
 def filled(args: Mapping[str, Any], **options: Any) -> tuple[Mapping[str, Any], list[ReferenceUse]]:
-    return resolve(args, fetch, **{"tool": "write", "max_ref_bytes": 5000, **options})
+    call = ToolCall("", options.pop("tool", "write"), args, options.pop("server", ""))
+    return resolve(call, fetch, **{"max_ref_bytes": 5000, **options})
 
 
 def refusal(argument: Any, **options: Any) -> str:
@@ -188,12 +189,12 @@ def test_an_allowed_pair_permits_more(allow: tuple[str, str], permitted: bool) -
 )
 def test_a_servers_tools_are_allowed_by_either_of_their_names(allow: tuple[str, str], permitted: bool) -> None:
     source = stored("secret", server="depot", tool="depot__log")
-    options: dict[str, Any] = {"tool": "shop__sell", "server": "shop", "max_ref_bytes": 100}
+    call = ToolCall("", "shop__sell", {"text": "{{output:x}}"}, "shop")
     if permitted:
-        assert resolve({"text": "{{output:x}}"}, lambda _: source, allow=[allow], **options)[0] == {"text": "secret"}
+        assert resolve(call, lambda _: source, allow=[allow], max_ref_bytes=100)[0] == {"text": "secret"}
     else:
         with pytest.raises(RefError) as refused:
-            resolve({"text": "{{output:x}}"}, lambda _: source, allow=[allow], **options)
+            resolve(call, lambda _: source, allow=[allow], max_ref_bytes=100)
         assert str(refused.value) == (
             "The argument /text cannot be filled in: outputs of depot/log may not be given to shop/sell; "
             "the setting refs.allow can permit it. The tool shop__sell was not called."
