@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overspill.text.lines import count_lines
-from overspill.truncate import STRATEGIES, Cut, Shape, truncate, truncate_ends
+from overspill.truncate import STRATEGIES, BothEnds, Cut, Shape, truncate, truncate_ends
 
 LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 MARKER = re.compile(
@@ -134,7 +134,8 @@ def test_ends_that_were_loaded_far_enough_give_what_the_text_gives(
     text: str, limit: int, strategy: str, shape: Shape, more: int
 ) -> None:
     size = limit + 2 + more
-    loaded = truncate_ends(text[:size], text[max(0, len(text) - size) :], len(text), count_lines(text), limit, strategy, shape)
+    ends = BothEnds(text[:size], text[max(0, len(text) - size) :], len(text), count_lines(text))
+    loaded = truncate_ends(ends, limit, strategy, shape)
     assert loaded == truncate(text, limit, strategy, shape)
 
 
@@ -144,7 +145,7 @@ def test_ends_loaded_too_short_still_count_truly(
     text: str, limit: int, strategy: str, shape: Shape, head: int, tail: int
 ) -> None:
     loaded = text[len(text) - min(tail, len(text)) :]
-    cut = truncate_ends(text[:head], loaded, len(text), count_lines(text), limit, strategy, shape)
+    cut = truncate_ends(BothEnds(text[:head], loaded, len(text), count_lines(text)), limit, strategy, shape)
     if cut.strategy in ("element", "none") or cut.omitted_chars == 0:
         return
     assert len(cut.text) <= limit

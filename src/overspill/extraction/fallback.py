@@ -82,7 +82,7 @@ def extract_by_truncation(document: Document, policy: Policy) -> Extraction:
     size, reader, limit = document.size, document.reader, policy.max_tokens * tokens.CHARS_PER_TOKEN
 
     def cut_to(limit: int) -> Cut:
-        return truncate_ends(*read_ends(reader.read, reader.size, limit), size.chars, size.lines, limit)
+        return truncate_ends(read_ends(reader.read, reader.size, size.chars, size.lines, limit), limit)
 
     while tokens.has_more_than((cut := cut_to(limit)).text, policy.max_tokens) and limit > 1:
         limit = limit * 3 // 4

@@ -20,7 +20,7 @@ from overspill.store.spool import Spool
 from overspill.text import encoding
 from overspill.text.images import identify_image
 from overspill.text.names import own_name
-from overspill.truncate import ENDS_ARE_ENOUGH, Cut, read_ends, read_shape, truncate, truncate_ends
+from overspill.truncate import ENDS_ARE_ENOUGH, BothEnds, Cut, read_ends, read_shape, truncate, truncate_ends
 from overspill.types import Block, Kept, Size, Truncation
 from overspill.wording import replies as wording
 
@@ -60,8 +60,11 @@ class OutputText:
         if needs_whole and (whole := self._whole(_MAX_PARSED_BYTES)) is not None:
             return truncate(whole, limit, strategy, shape)
         size, plain = self.size, self._plain
-        ends = read_ends(self.read, size.bytes, limit) if plain is None else (plain[:limit], plain[-limit:])
-        return truncate_ends(*ends, size.chars, size.lines, limit, strategy, shape)
+        if plain is None:
+            ends = read_ends(self.read, size.bytes, size.chars, size.lines, limit)
+        else:
+            ends = BothEnds(plain[:limit], plain[-limit:], size.chars, size.lines)
+        return truncate_ends(ends, limit, strategy, shape)
 
     def truncate_to_bytes(self, limit: int, settings: Settings) -> Cut:
         """Shorten it to `limit` bytes of UTF-8."""

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from functools import partial
 
+from msgspec.structs import replace
+
 from overspill.errors import SettingsError
 from overspill.text.encoding import decode
 from overspill.text.lines import count_lines
@@ -23,6 +25,7 @@ from overspill.truncate.shape import Cut, Shape, Strategy, StrategyName, read_sh
 __all__ = [
     "ENDS_ARE_ENOUGH",
     "STRATEGIES",
+    "BothEnds",
     "Cut",
     "Shape",
     "Strategy",
@@ -75,33 +78,25 @@ def truncate_until(text: str, fits: Callable[[str], bool], ending: str = "") -> 
     return shown
 
 
-def truncate_ends(
-    head: str,
-    tail: str,
-    total_chars: int,
-    total_lines: int,
-    limit: int,
-    strategy: str = "head_tail",
-    shape: Shape = _DEFAULT_SHAPE,
-) -> Cut:
-    """Like `truncate`, for text with only its two ends loaded. The totals are those of the whole text.
+def truncate_ends(ends: BothEnds, limit: int, strategy: str = "head_tail", shape: Shape = _DEFAULT_SHAPE) -> Cut:
+    """Like `truncate`, for text with only its two ends loaded.
 
     If the two pieces cover the whole text, the result is that of `truncate`. Otherwise `head_tail` replaces any strategy that
     needs the middle (`element`, `none`, your own), and the result names it. Load at least `limit` characters of each end, because
     only loaded text can be kept.
     """
     _check(limit, strategy)
-    if (whole := BothEnds(head, tail, total_chars, total_lines).whole) is not None:
+    if (whole := ends.whole) is not None:
         return truncate(whole, limit, strategy, shape)
     # A piece may end between a CR and its LF. Drop its half to keep cuts from separating them.
-    ends = BothEnds(head.removesuffix("\r"), tail.removeprefix("\n"), total_chars, total_lines)
+    ends = replace(ends, head=ends.head.removesuffix("\r"), tail=ends.tail.removeprefix("\n"))
     return shorten_ends(strategy if strategy in ENDS_ARE_ENOUGH else "head_tail", ends, limit, shape)
 
 
-def read_ends(read: Callable[[int, int], bytes], size: int, limit: int) -> tuple[str, str]:
-    """Both ends of `size` bytes of which `read` returns a range, for `truncate_ends`: as much of each as it may show."""
+def read_ends(read: Callable[[int, int], bytes], size: int, chars: int, lines: int, limit: int) -> BothEnds:
+    """Both ends of `size` bytes of which `read` returns a range, as much of each as may be shown within the limit."""
     reach = 4 * limit  # a character has at most four bytes, so the halves of characters are not among the last or first `limit`
-    return decode(read(0, reach))[:limit], decode(read(max(0, size - reach), size))[-limit:]
+    return BothEnds(decode(read(0, reach))[:limit], decode(read(max(0, size - reach), size))[-limit:], chars, lines)
 
 
 def _check(limit: int, strategy: str) -> None:

@@ -13,6 +13,7 @@ from overspill.settings import Settings
 from overspill.settings.keys import Override, TruncationSettings
 from overspill.truncate import (
     STRATEGIES,
+    BothEnds,
     Cut,
     Shape,
     StrategyName,
@@ -44,6 +45,7 @@ def test_the_door_is_short() -> None:
     assert room.__all__ == [
         "ENDS_ARE_ENOUGH",
         "STRATEGIES",
+        "BothEnds",
         "Cut",
         "Shape",
         "Strategy",
@@ -78,7 +80,7 @@ def test_a_limit_below_one_is_refused(limit: int) -> None:
     with pytest.raises(SettingsError, match=rf"^The limit is {limit}; it must be at least 1 character\.$"):
         truncate("", limit)
     with pytest.raises(SettingsError):
-        truncate_ends("a", "b", 9, 1, limit)
+        truncate_ends(BothEnds("a", "b", 9, 1), limit)
 
 
 @pytest.mark.parametrize(
@@ -104,45 +106,46 @@ def test_you_can_add_your_own_strategy() -> None:
     STRATEGIES["shout"] = shout
     try:
         assert truncate("abcdef", 3, "shout") == Cut("ABC", "shout", 0, 3)
-        assert truncate_ends("abc", "xyz", 900, 9, 20, "shout").strategy == "head_tail"
+        assert truncate_ends(BothEnds("abc", "xyz", 900, 9), 20, "shout").strategy == "head_tail"
     finally:
         del STRATEGIES["shout"]
 
 
 @pytest.mark.parametrize("strategy", ["head", "tail", "head_tail", "line"])
 def test_ends_give_what_the_whole_text_gives(strategy: str) -> None:
-    ends = truncate_ends(NUMBERED[:500], NUMBERED[-500:], len(NUMBERED), 1000, 300, strategy)
+    ends = truncate_ends(BothEnds(NUMBERED[:500], NUMBERED[-500:], len(NUMBERED), 1000), 300, strategy)
     assert ends == truncate(NUMBERED, 300, strategy)
 
 
 @pytest.mark.parametrize("text", ["aé€🎉" * 90, "🎉" * 301, "é" * 299 + "🎉", "€a" * 150])
 def test_stored_bytes_give_what_their_text_gives(text: str) -> None:
     data, limit = text.encode(), 100
-    ends = read_ends(lambda start, end: data[start:end], len(data), limit)
-    assert truncate_ends(*ends, len(text), 1, limit) == truncate(text, limit)
+    ends = read_ends(lambda start, end: data[start:end], len(data), len(text), 1, limit)
+    assert truncate_ends(ends, limit) == truncate(text, limit)
 
 
 @pytest.mark.parametrize("strategy", ["element", "none"])
 def test_head_tail_replaces_strategies_that_need_the_middle(strategy: str) -> None:
-    assert truncate_ends(NUMBERED[:500], NUMBERED[-500:], 9000, 1000, 300, strategy) == truncate(NUMBERED, 300, "head_tail")
+    ends = BothEnds(NUMBERED[:500], NUMBERED[-500:], 9000, 1000)
+    assert truncate_ends(ends, 300, strategy) == truncate(NUMBERED, 300, "head_tail")
 
 
 @pytest.mark.parametrize(
     ("head", "tail"), [("[1,2,3", "3,4,5]"), ("[1,2,3,4,5]", ""), ("[1,2,3,4,5]", "5]"), ("", "[1,2,3,4,5]")]
 )
 def test_ends_that_cover_everything_count_as_the_whole_text(head: str, tail: str) -> None:
-    assert truncate_ends(head, tail, 11, 1, 11, "none") == Cut("[1,2,3,4,5]", "none", 0, 0)
-    assert truncate_ends(head, tail, 11, 1, 3, "element") == Cut('"…"', "element", 0, 8)
+    assert truncate_ends(BothEnds(head, tail, 11, 1), 11, "none") == Cut("[1,2,3,4,5]", "none", 0, 0)
+    assert truncate_ends(BothEnds(head, tail, 11, 1), 3, "element") == Cut('"…"', "element", 0, 8)
 
 
 def test_ends_without_a_middle_are_cut_even_below_the_limit() -> None:
-    assert truncate_ends("abc\n", "xyz\n", 100, 25, 1000) == Cut(
+    assert truncate_ends(BothEnds("abc\n", "xyz\n", 100, 25), 1000) == Cut(
         "abc\n\n... [23 lines / 92 chars omitted; the line below is cut] ...\nxyz\n", "head_tail", 23, 92
     )
 
 
 def test_a_half_loaded_carriage_return_and_line_feed_is_not_shown() -> None:
-    assert truncate_ends("abc\r", "\nxyz", 100, 3, 90).text == (
+    assert truncate_ends(BothEnds("abc\r", "\nxyz", 100, 3), 90).text == (
         "abc\n... [1 lines / 94 chars omitted; the lines above and below are cut] ...\nxyz"
     )
 
