@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 
-from overspill.tables.json_tables import MIN_ROWS, ROWS_INSIDE, Shape
+from overspill.tables.json_tables import ROWS_INSIDE, Shape
 from overspill.tables.table import Text
 from overspill.text import pieces
 from overspill.text.patterns import compile_pattern, find_groups
@@ -16,7 +16,6 @@ MAX_ROW_BYTES = 16_000
 """An array element larger than this is cut. In lists of texts, those with embedded text are cut above `MAX_WHOLE_BYTES`."""
 _MAX_LARGE_SHARE = 0.5
 """With more large elements, an array is a list of texts."""
-_MIN_TABLES = 2
 _MAX_DEPTH = 100
 MIN_EMBEDDED_BYTES = 400
 """A string with escapes of at least this size is cut like a separate text."""
@@ -68,7 +67,6 @@ class Tree:
         self.runs: dict[int, int] = {}
         """How many consecutive rows without containers begin with this one, which are not larger than `MAX_ROW_BYTES`."""
         self._lists_of_texts: dict[int, bool] = {}
-        self._databases: dict[int, bool] = {}
         self.shapes: dict[int, Shape | None] = {}
         self.depth = 0
         self.unopened = 0
@@ -133,20 +131,12 @@ class Tree:
         return self
 
     def is_list_of_texts(self, node: int) -> bool:
-        """Whether many elements of an array are too large to be read whole, or it is not one of several arrays with rows."""
+        """Whether many elements of an array are too large to be read whole."""
         if node not in self._lists_of_texts:
             elements = self.children[node]
             large = sum(self.ends[element] - self.starts[element] > MAX_WHOLE_BYTES for element in elements)
-            is_large = large > _MAX_LARGE_SHARE * len(elements)
-            self._lists_of_texts[node] = is_large or not self._is_database(self.parents[node])
+            self._lists_of_texts[node] = large > _MAX_LARGE_SHARE * len(elements)
         return self._lists_of_texts[node]
-
-    def _is_database(self, node: int) -> bool:
-        """Whether an object has several arrays with rows."""
-        if node not in self._databases:
-            arrays = (each for each in self.children[node] if each in self.arrays)
-            self._databases[node] = sum(len(self.children.get(each, ())) >= MIN_ROWS for each in arrays) >= _MIN_TABLES
-        return self._databases[node]
 
 
 def json_tree(text: Text, start: int, end: int) -> Tree:
