@@ -118,7 +118,7 @@ class Index:
     def traits(self) -> Traits:
         return self._output.kind.traits
 
-    @property
+    @cached_property
     def lines(self) -> int:
         """An estimate of the number of lines, from the beginning of the source."""
         return self._output.lines

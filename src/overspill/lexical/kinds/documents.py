@@ -90,16 +90,15 @@ def _cut_page(text: Text, start: int, end: int, outline: Outline, cut_embedded: 
     section = _Section(text, outline, _MAX_PASSAGE_BYTES)
     for line_start, line_end in skip_blank_lines(text, start, end):
         line = text[line_start:line_end]
-        if is_blank(line):
-            if TABLE_EDGE in line:
-                section.end_paragraph()
-        elif line.count(b"|") >= (2 if section.header < 0 else 1):
+        if TABLE_EDGE in line and is_blank(line):
+            section.end_paragraph()
+        elif b"|" in line and line.count(b"|") >= (2 if section.header < 0 else 1):
             section.row(line, line_start, line_end, may_be_empty=True)
         elif depth := _find_depth(line, _MARKED):
             section.heading(line_start, line_end, depth)
         else:
             section.end_paragraph()
-            section.line(line_start, line_end)
+            record_long(text, (line_start, line_end), _MAX_PASSAGE_BYTES, outline, section.label)
     section.end_paragraph()
 
 

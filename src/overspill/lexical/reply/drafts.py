@@ -55,7 +55,7 @@ class Drafts:
         """The draft with these additions. A later addition of a record replaces an earlier one."""
         latest = {addition.record: addition.pieces for addition in additions}
         headers = [addition.header for addition in additions if addition.header]
-        pieces = self._merge([*headers, *(piece for parts in latest.values() for piece in parts)])
+        pieces = self._merge([*headers, *(piece for record in sorted(latest) for piece in latest[record])])
         closing = write_closing_line(self._index, self._way.ranking, len(self._way.matches), self._count(pieces))
         parts: list[str] = []
         previous = -1
@@ -69,8 +69,9 @@ class Drafts:
         """Pieces in document order, merged if there is nothing to read between them."""
         merged: list[Piece] = []
         for piece in sorted(pieces):
-            before = merged[-1] if merged else None
-            if before and (piece.start <= before.end or self._are_adjacent(before.end, piece.start)):
+            before = merged[-1] if merged else piece
+            gap = piece.start - before.end
+            if merged and (gap <= 0 or (gap < _MAX_GAP_BYTES and self._are_adjacent(before.end, piece.start))):
                 trimmed, score = before.trimmed or piece.trimmed, max(before.score, piece.score)
                 merged[-1] = Piece(before.start, max(before.end, piece.end), before.record, score, trimmed)
             else:
@@ -78,8 +79,6 @@ class Drafts:
         return merged
 
     def _are_adjacent(self, end: int, start: int) -> bool:
-        if start - end >= _MAX_GAP_BYTES:
-            return False
         is_blank = self._adjacent.get((end, start))
         if is_blank is None:
             first = bytes(self._index.text[end:start]).translate(None, self._index.fill).lstrip(_BLANKS)[:1]

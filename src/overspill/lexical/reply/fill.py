@@ -201,7 +201,8 @@ class BudgetFill:
         return self.index.outline.starts[record], self.index.outline.ends[record]
 
     def _make_pieces(self, record: int, spans: list[Span], score: float) -> tuple[Piece, ...]:
-        return tuple(Piece(*span, record, score, spans != [self._extent(record)]) for span in spans)
+        is_trimmed = spans != [self._extent(record)]
+        return tuple([Piece(*span, record, score, is_trimmed) for span in spans])
 
     def _cost_around(self, record: int, score: float) -> tuple[Piece | None, float]:
         """The header to show with a record, and the cost of the header and locator."""
