@@ -74,7 +74,8 @@ def is_source(sample: Sample) -> bool:
     lines = sample.unfenced
     ends = [line.rstrip()[-_MAX_END_CHARS - 1 :] for line in lines]
     sure = [end.endswith(_SURE_ENDS) or _SURE_CODE.match(line) is not None for line, end in zip(lines, ends, strict=True)]
-    if sum(sure) > (_MIN_SURE_SHARE_AMONG_WORDS if sample.is_wordy else _MIN_SURE_SHARE) * len(lines):
+    share = sum(sure) / max(1, len(lines))
+    if share > _MIN_SURE_SHARE_AMONG_WORDS or (share > _MIN_SURE_SHARE and not sample.is_wordy):
         return True
     likely = (
         is_sure or bool(_LIKELY_CODE.match(line) or _LIKELY_END.search(end))
