@@ -66,25 +66,27 @@ def flow(index: Index, query: Query, ranking: Ranking) -> dict[int, float]:
 def _score_beside(index: Index, ranking: Ranking) -> Iterator[tuple[int, float]]:
     """What nearby words add to each record that lacks them. Table rows gain nothing: their neighbours are about other things."""
     outline, places = index.outline, index.remember(_list_places)
-    has_tables = bool(outline.tables)
-    near: dict[int, dict[int, float]] = defaultdict(dict)
+    starts, ends, has_tables = outline.starts, outline.ends, bool(outline.tables)
+    spoken: dict[int, dict[int, tuple[int, int]]] = defaultdict(dict)  # by term and record: its first start and last end
     for record, spots in ranking.hits.items():
-        last = {term: end for _, end, term in spots}
-        first = {term: start for start, _, term in reversed(spots)}
-        for step, reach, edges, spoken in ((1, BEFORE, outline.starts, last), (-1, AFTER, outline.ends, first)):
-            share, half = reach.share, reach.half_bytes
-            for other in range(record + step, record + step * (_MAX_BESIDE + 1), step):
-                if not 0 <= other < len(places) or places[other] != places[record] or (has_tables and outline.table_of(other)):
-                    break
-                known, edge = near[other], edges[other]
-                for term, place in spoken.items():
-                    faded = share / (1 + abs(edge - place) / half)
-                    if faded > known.get(term, 0.0):
-                        known[term] = faded
-    for record, shares in near.items():
-        own = {term for _, _, term in ranking.hits.get(record, ())}
-        gain = sum(ranking.worth[term] * share for term, share in shares.items() if term not in own)
-        yield record, gain * min(1.0, _FULL_BYTES / (outline.ends[record] - outline.starts[record]))
+        for start, end, term in spots:
+            spoken[term][record] = spoken[term].get(record, (start, end))[0], end
+    gains: dict[int, float] = defaultdict(float)
+    for term, held in spoken.items():
+        shares: dict[int, float] = {}
+        for record, (first, last) in held.items():
+            for step, reach, edges, place in ((1, BEFORE, starts, last), (-1, AFTER, ends, first)):
+                share, half = reach.share, reach.half_bytes
+                for other in range(record + step, record + step * (_MAX_BESIDE + 1), step):
+                    is_apart = other in held or not 0 <= other < len(places) or places[other] != places[record]
+                    if is_apart or (has_tables and outline.table_of(other)):
+                        break
+                    faded = share / (1 + abs(edges[other] - place) / half)
+                    if faded > shares.get(other, 0.0):
+                        shares[other] = faded
+        for record, share in shares.items():
+            gains[record] += ranking.worth[term] * share
+    return ((record, gain * min(1.0, _FULL_BYTES / (ends[record] - starts[record]))) for record, gain in gains.items())
 
 
 def _list_places(index: Index) -> Sequence[bytes | int]:

@@ -120,7 +120,9 @@ def strip_tags(data: Text, size: int, fill: bytes) -> bytearray:
         end = pieces.find(plain, b">", start + _CHUNK_BYTES) + 1 or size
         parts = _MARKUP.split(bytes(plain[start:end]).translate(_TO_SPACES))
         parts[1::2] = map(stands_for.__getitem__, parts[1::2])
-        joined = _ROW.sub(lambda row: row[0].replace(_SOFT_BREAK, b" ").replace(_LABEL_START, b" "), b"".join(parts))
+        joined = b"".join(parts)
+        if _SOFT_BREAK in joined or _LABEL_START in joined:
+            joined = _ROW.sub(lambda row: row[0].replace(_SOFT_BREAK, b" ").replace(_LABEL_START, b" "), joined)
         labelled = _LABEL.sub(lambda label: b"%b|%b" % (label[1], label[2].ljust(label.end() - label.start(2))), joined)
         plain[start:end] = labelled.translate(_TO_LINE_ENDS)
         start = end

@@ -88,8 +88,7 @@ def _cut_page(text: Text, start: int, end: int, outline: Outline, cut_embedded: 
     """In the text that the engine makes of a page, every line is a paragraph, a row or a heading. A row has a bar for each cell:
     below a header, even one for a cell that spans all columns."""
     section = _Section(text, outline, _MAX_PASSAGE_BYTES)
-    for line_start, line_end in skip_blank_lines(text, start, end):
-        line = text[line_start:line_end]
+    for line, line_start, line_end in skip_blank_lines(text, start, end):
         if TABLE_EDGE in line and is_blank(line):
             section.end_paragraph()
         elif b"|" in line and line.count(b"|") >= (2 if section.header < 0 else 1):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 from overspill.lexical.outline import Outline
 from overspill.tables.table import Text
-from overspill.text.lines import FILLERS, end_long_line
-from overspill.text.patterns import Pattern, compile_pattern, find_spans
+from overspill.text.lines import FILLERS, end_long_line, split_lines
+from overspill.text.patterns import Pattern, find_spans
 from overspill.text.regex import regex
 
 _STOP = regex(rb"(?s:.*)(?:(?<=[.;!?])\s(?!\s)|(?<=[.;!?],)(?=\"))")
@@ -16,13 +16,17 @@ _SOFT_BREAK = regex(rb"(?s:.*)(?:(?<=[.;!?:,)\]}>])\s(?!\s)|\s\s(?!\s)|(?<=,)(?=
 """The last gap after a sentence, and the last one after a clause or member."""
 
 _MAX_CHARACTER_BYTES = 4
-_VISIBLE_LINE = compile_pattern(rb"[ \t\r\v%b]*[^ \t\r\n\v%b][^\n]*\n?" % (FILLERS, FILLERS))
-"""A line with anything but white space and filler. A form feed counts as visible."""
+_INVISIBLE = b" \t\r\n\v" + FILLERS
+"""White space and filler. A form feed counts as visible."""
 
 
-def skip_blank_lines(text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The lines of a span without the blank ones, which are many in the text of a web page."""
-    return find_spans(_VISIBLE_LINE, text, start, end)
+def skip_blank_lines(text: Text, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
+    """The lines of a span without the blank ones, which are many in the text of a web page, and where each starts and ends."""
+    for lines in split_lines(text, start, end):
+        for line in lines:
+            first, start = start, start + len(line)
+            if line.strip(_INVISIBLE):
+                yield line, first, start
 
 
 def group_lines(text: Text, start: int, end: int, unusual: Pattern) -> Iterator[tuple[int, int, bool]]:
