@@ -112,21 +112,27 @@ def _cut_prose(text: Text, start: int, end: int, outline: Outline, cut_embedded:
         if line_start >= line_end:
             continue
         line = text[line_start:line_end] if is_unusual else b""
-        if line_start >= fenced and (fence := _FENCE.match(line)):
+        if line and is_blank(line):
+            section.end_paragraph()
+            shouted = False
+            continue
+        if line and line_start >= fenced and (fence := _FENCE.match(line)):
             closing = text.find(b"\n" + bytes(fence[0]), line_end - 1, line_end + _MAX_FENCED_BYTES)
             fenced = closing + 1 + len(fence[0])
         # Consecutive lines in capitals are a paragraph, as in contracts, not headings.
-        is_capital = is_unusual and line[0] in _HEADING_STARTS and _CAPITALS.match(line) is not None
+        is_capital = bool(line) and line[0] in _HEADING_STARTS and _CAPITALS.match(line) is not None
         shouted = is_capital and (shouted or _CAPITALS.match(text, line_end, end) is not None)
-        if is_unusual and is_blank(line):
-            section.end_paragraph()
-        elif line_start < fenced:
+        if line_start < fenced:
             section.end_table()
             section.line(line_start, line_end)
-        elif section.opened < 0 and _UNDERLINE.match(line):
+        elif line and section.opened < 0 and _UNDERLINE.match(line):
             continue  # above a heading, or between sections
         elif (
-            line_end >= rowless and MAY_BEGIN_BARRED.search(line) and (barred := read_barred(text, line_start, end)) and barred[0]
+            line
+            and line_end >= rowless
+            and MAY_BEGIN_BARRED.search(line)
+            and (barred := read_barred(text, line_start, end))
+            and barred[0]
         ):
             section.table(barred[0])
             reached = barred[1]
