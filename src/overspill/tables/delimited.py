@@ -6,7 +6,6 @@ from array import array
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import chain, islice
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -117,14 +116,14 @@ def find_heading(text: Text, start: int = 0, end: int | None = None, min_rows: i
 
 
 @lru_cache(maxsize=4)
-def _find_headers(sample: bytes, omit: bytes, *, is_cut: bool) -> list[tuple[list[_Row], Header, str]]:
+def _find_headers(sample: bytes, omit: bytes, *, is_cut: bool) -> list[tuple[list[Span], Header, str]]:
     """The rows, the header and the mark for each mark that splits rows evenly. Remembers the last texts: what recognises one
     then reads it."""
-    found: list[tuple[list[_Row], Header, str]] = []
+    found: list[tuple[list[Span], Header, str]] = []
     for mark in filter(decode(sample).__contains__, _MARKS):
-        rows = _read_rows(sample, mark, omit)[: -1 if is_cut else None]
-        if header := find_header([row.cells for row in rows], mark, 1):
-            found.append((rows, header, mark))
+        spans, rows = _read_rows(sample, mark, omit, is_cut=is_cut)
+        if header := find_header(rows, mark, 1):
+            found.append((spans, header, mark))
     return found
 
 
@@ -136,11 +135,11 @@ def take_heading(text: Text, start: int = 0, end: int | None = None, omit: bytes
     if (found := find_heading(text, start, end, 1, omit)) and not found.above:
         return found
     start += 3 if text[start : start + 3] == _BOM else 0
-    rows = _read_rows(_take_sample(text, start, end), ",", omit)
+    spans, rows = _read_rows(_take_sample(text, start, end), ",", omit)
     if not rows:
         return Heading(first=end)
-    count = count_header_rows([row.cells for row in rows[:1]], len(rows[0].cells))
-    return _locate(rows, Header(0, count, make_unique(rows[0].cells if count else [""] * len(rows[0].cells))), ",", start)
+    count = count_header_rows(rows[:1], len(rows[0]))
+    return _locate(spans, Header(0, count, make_unique(rows[0] if count else [""] * len(rows[0]))), ",", start)
 
 
 def read_heading(text: Text) -> Heading:
@@ -149,12 +148,6 @@ def read_heading(text: Text) -> Heading:
     if heading.first >= _MAX_HEADING_BYTES < len(text):
         raise Unreadable(f"the row that names its columns is longer than {format_size(_MAX_HEADING_BYTES)}.")
     return heading
-
-
-class _Row(NamedTuple):
-    start: int
-    stop: int
-    cells: list[str]
 
 
 def _take_sample(text: Text, start: int, end: int) -> bytes:
@@ -166,23 +159,19 @@ def _take_sample(text: Text, start: int, end: int) -> bytes:
     return bytes(text[start : max(ends[-1] if len(ends) == _MIN_SAMPLE_LINES else most, start + _SAMPLE_BYTES)])
 
 
-def _read_rows(sample: bytes, mark: str, omit: bytes) -> list[_Row]:
-    spans = islice(iterate_rows(sample, mark, 0, len(sample), omit=omit), _MAX_SAMPLE_ROWS)
-    return [
-        _Row(start, stop, split_row(decode(sample[start:stop].translate(None, omit)).rstrip("\r\n"), mark))
-        for start, stop in spans
-    ]
+def _read_rows(sample: bytes, mark: str, omit: bytes, *, is_cut: bool = False) -> tuple[list[Span], list[list[str]]]:
+    """The first rows and their cells. `is_cut`: without the last one."""
+    spans = list(islice(iterate_rows(sample, mark, 0, len(sample), omit=omit), _MAX_SAMPLE_ROWS))[: -1 if is_cut else None]
+    plain = sample.decode() if sample.isascii() else ""
+    lines = [plain[start:end] if plain else decode(sample[start:end].translate(None, omit)) for start, end in spans]
+    return spans, [split_row(line.rstrip("\r\n"), mark) for line in lines]
 
 
-def _locate(rows: list[_Row], found: Header, mark: str, start: int) -> Heading:
+def _locate(rows: list[Span], found: Header, mark: str, start: int) -> Heading:
     above, first, names = found
-    header, begin = rows[above:first], rows[first].start if first < len(rows) else rows[-1].stop
-    return Heading(
-        Delimited(tuple(names), mark),
-        (start + header[0].start, start + header[-1].stop) if header else None,
-        [(start + row.start, start + row.stop) for row in rows[:above]],
-        start + begin,
-    )
+    spans = [(start + row_start, start + row_end) for row_start, row_end in rows]
+    header, begin = spans[above:first], spans[first][0] if first < len(spans) else spans[-1][1]
+    return Heading(Delimited(tuple(names), mark), (header[0][0], header[-1][1]) if header else None, spans[:above], begin)
 
 
 def find_delimited(text: Text, heading: Heading, end: int, omit: bytes = b"") -> FoundTable:

@@ -42,8 +42,9 @@ def find_header(rows: list[list[str]], mark: str, min_rows: int) -> Header | Non
     first = table[0] if table else []
     # Whether these are almost certainly column names, even if the rows below them are uneven.
     are_names = len(set(first)) == len(first) >= _MIN_SURE_NAMES and all(map(_NAME.match, first))
-    is_sure = are_names and sum(len(row) == 1 for row in table) <= max(_FEW_UNMARKED, _MAX_UNMARKED * len(table))
-    even = sum(len(row) == width for row in table) / max(1, len(table))
+    sizes = list(map(len, table))
+    is_sure = are_names and sizes.count(1) <= max(_FEW_UNMARKED, _MAX_UNMARKED * len(table))
+    even = sizes.count(width) / max(1, len(table))
     is_even = even >= (0.5 if is_sure else 0.85) and len(table) >= min_rows and len(first) == width > 1
     if not is_even or not _looks_tabular(table, mark, is_sure=is_sure, is_regular=even == 1 and width >= _MIN_TITLED_CELLS):
         return None

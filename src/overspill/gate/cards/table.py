@@ -107,7 +107,7 @@ def _strip_colours(data: bytes) -> bytes:
 
 def _read_even_lines(windows: Sequence[bytes], layout: Layout, text: bytes) -> list[ReadTable]:
     """The table in lines that, judging by this part of them, are only a header and the rows below it. Empty unless certain."""
-    lines = [line for window in windows for line in window.split(b"\n")]
+    lines = b"\n".join(windows).split(b"\n")
     has_others = any(_NO_ROW.search(window) or has_lone_returns(window, 0, len(window)) for window in windows)
     has_quotes = any(b'"' in window for window in windows)
     if len(lines) < 2 * _FIRST_LINES or has_others or (has_quotes and any(line.count(b'"') % 2 for line in lines)):
