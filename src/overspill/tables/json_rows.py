@@ -82,8 +82,8 @@ def write_cell(cell: object) -> str:
 
 
 def _flatten(
-    fields: dict[str, Any], above: str, depth: int, cells: dict[str, object], *, merges_lists: bool
-) -> dict[str, object]:
+    fields: dict[str, Any], above: str, depth: int, cells: dict[str, Any], *, merges_lists: bool
+) -> dict[str, Any]:
     """Adds the fields to `cells` by path."""
     for key, field in fields.items():
         if isinstance(field, dict) and field and depth < _MAX_PATH_DEPTH:
@@ -91,7 +91,7 @@ def _flatten(
         elif merges_lists and isinstance(field, list) and (members := _merge_members(cast("list[object]", field))):
             cells.update((f"{above}{key}.{name}", values) for name, values in members.items())
         else:
-            cells[above + key] = cast(object, field)
+            cells[above + key] = field
     return cells
 
 
