@@ -11,19 +11,29 @@ import msgspec
 
 from overspill.sql.statements import quote
 from overspill.sql.writing import MAX_COLUMNS, JsonType, TableSource, count_room
-from overspill.tables.delimited import has_lone_returns, iterate_rows, list_above, read_heading, read_last_row, repeats_header
+from overspill.tables.delimited import (
+    has_lone_returns,
+    iterate_rows,
+    list_above,
+    read_header,
+    read_heading,
+    read_last_row,
+    repeats_header,
+)
 from overspill.tables.json_tables import JsonTable
 from overspill.tables.table import Tally, write_note
 from overspill.text import pieces
-from overspill.text.patterns import compile_pattern
+from overspill.text.patterns import compile_pattern, escape
 
-_BLANK_LINE = compile_pattern(rb"\n[\n\r \t]")
-"""A line that may be blank."""
 _LONG_FRACTION = b"." + b"0" * 18
 _TO_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 _BLOCK_BYTES = 1 << 20
+_READ_BYTES = 8 << 20
+"""How much CSV to have in memory. By default, DuckDB has 32 MB, which takes longer because it does not stay in the cache."""
 _CHECKED_BYTES = 1 << 16
 """About how many bytes to check in one call, because all their values are in memory."""
+_MAX_COMPARED_BYTES = 100
+"""How much of the header to look for among the rows. If a row begins with that, all of it is looked for."""
 _MAX_TRIES = 30
 """How often to try to find the end of a row near a position."""
 _MAX_LEARNT = 4
@@ -39,10 +49,13 @@ def read_delimited_at_once(text: mmap.mmap, source: Path, otherwise: Callable[[]
     is_quoted_late = has_quotes and any(text.find(before + b' "') >= 0 for before in (mark.encode(), b"\n"))
     if len(names) > MAX_COLUMNS or "rowid" in map(str.lower, names) or is_quoted_late:
         return None
-    if has_lone_returns(text, 0, len(text)) or repeats_header(text, heading, len(text)):
+    again = escape(read_header(text, heading)[:_MAX_COMPARED_BYTES]) or rb"\n"
+    unlike = compile_pattern(rb"\n(?:[\n\r \t]|%b)" % again)  # a line that may be blank, or the header again
+    is_plain = not has_quotes and not unlike.search(text, max(0, heading.first - 1))
+    if has_lone_returns(text, 0, len(text)) or (not is_plain and repeats_header(text, heading, len(text))):
         return None
     rows = None  # unknown if lines may end inside cells
-    if not has_quotes and not _BLANK_LINE.search(text):
+    if is_plain:
         rows = _count(text, b"\n") + (text[-1:] != b"\n") - text[: heading.first].count(b"\n")
     elif not has_quotes or (text.find(b"\r") >= 0 and _count(text, b"\r") != _count(text, b"\n")):
         # DuckDB may lose rows if line ends are mixed.
@@ -50,7 +63,8 @@ def read_delimited_at_once(text: mmap.mmap, source: Path, otherwise: Callable[[]
     columns = ", ".join(f"{quote(name)}: 'VARCHAR'" for name in names)
     reader = (  # refuses rows with more or fewer cells than the header
         f"read_csv({quote(str(source))}, auto_detect=false, delim={quote(mark)}, quote='\"', escape='\"', "
-        f"skip={heading.count_skipped(text)}, header=false, columns={{{columns}}}, allow_quoted_nulls=false)"
+        f"skip={heading.count_skipped(text)}, header=false, columns={{{columns}}}, allow_quoted_nulls=false, "
+        f"buffer_size={_READ_BYTES})"
     )
     note = write_note(list_above(text, heading), Tally(None, [read_last_row(text, heading)]))
     return TableSource(reader, "rowid + 1", rows=rows, note=note, otherwise=otherwise)

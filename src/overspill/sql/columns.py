@@ -77,9 +77,8 @@ class _Chosen(Struct, frozen=True):
             return f"CASE WHEN {_matches(self.reading, source)} THEN {value} END" if self.others else value
         text = f"nullif({source}, '')" if self.replaces else _value_text(source)
         if self.reading.name in _SPELT_ONE_WAY:
-            return (
-                f"CASE WHEN CAST({value} AS VARCHAR) = ltrim({source}) THEN {value} WHEN {text} IS NOT NULL THEN {_DIFFERS} END"
-            )
+            same = f"CAST({value} AS VARCHAR) = {source} OR CAST({value} AS VARCHAR) = ltrim({source})"  # mostly the first
+            return f"CASE WHEN {same} THEN {value} WHEN {text} IS NOT NULL THEN {_DIFFERS} END"
         fits = f"regexp_full_match({source}, {quote(self.reading.pattern)})"
         return f"CASE WHEN {text} IS NULL THEN NULL WHEN {fits} THEN coalesce({value}, {_DIFFERS}) ELSE {_DIFFERS} END"
 

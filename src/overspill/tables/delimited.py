@@ -179,7 +179,7 @@ def find_delimited(text: Text, heading: Heading, end: int, omit: bytes = b"") ->
     places = array("q", chain.from_iterable(iterate_rows(text, heading.format.mark, heading.first, end, omit=omit)))
     found = FoundTable(heading.format, heading.header, "", places[::2], places[1::2], list_above(text, heading))
     if repeats_header(text, heading, end):
-        header, many = _read_header(text, heading), len(found)
+        header, many = read_header(text, heading), len(found)
         rows = [row for row in range(many) if bytes(text[found.starts[row] : found.ends[row]]).rstrip(b"\r\n") != header]
         found.starts, found.ends = (array("q", map(side.__getitem__, rows)) for side in (found.starts, found.ends))
         found.omissions = (*found.omissions, *[Omission(many - len(rows), _REPEATED)][: many - len(rows)])
@@ -193,7 +193,7 @@ def list_above(text: Text, heading: Heading) -> tuple[Omission, ...]:
     return (Omission(len(heading.above), f"above the header left out: {said}"),)
 
 
-def _read_header(text: Text, heading: Heading) -> bytes:
+def read_header(text: Text, heading: Heading) -> bytes:
     """The header's last row, which names the columns."""
     start, end = heading.header or (0, 0)
     return next(iter(bytes(text[start:end]).rstrip(b"\r\n").splitlines()[-1:]), b"")
@@ -201,7 +201,7 @@ def _read_header(text: Text, heading: Heading) -> bytes:
 
 def repeats_header(text: Text, heading: Heading, end: int) -> bool:
     """Whether a later row may repeat the header, as in joined files."""
-    header = _read_header(text, heading)
+    header = read_header(text, heading)
     return bool(header) and pieces.find(text, b"\n" + header, heading.first - 1, end) >= 0
 
 

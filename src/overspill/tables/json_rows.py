@@ -81,9 +81,7 @@ def write_cell(cell: object) -> str:
     return cell if isinstance(cell, str) else msgspec.json.encode(cell).decode()
 
 
-def _flatten(
-    fields: dict[str, Any], above: str, depth: int, cells: dict[str, Any], *, merges_lists: bool
-) -> dict[str, Any]:
+def _flatten(fields: dict[str, Any], above: str, depth: int, cells: dict[str, Any], *, merges_lists: bool) -> dict[str, Any]:
     """Adds the fields to `cells` by path."""
     for key, field in fields.items():
         if isinstance(field, dict) and field and depth < _MAX_PATH_DEPTH:
