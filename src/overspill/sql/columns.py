@@ -92,10 +92,10 @@ def read_types(
     `is_checked`, the table is only a sample, and the expressions raise an error if other rows differ from it."""
     texts = [name for name, kind in columns if kind == "VARCHAR"]
     found = _choose(connection, table, texts) if texts else {}
-    names = dict(zip((name for name, _ in columns), make_unique(name for name, _ in columns), strict=True))
-    chosen, beside, notes = list[tuple[str, str]](), list[tuple[str, str]](), list[str]()
-    for column, _ in columns:
-        source, typed, name = quote_name(column), found.get(column), names[column]
+    names = make_unique(name for name, _ in columns)
+    chosen, beside, notes = list[str](), list[tuple[str, str]](), list[str]()
+    for (column, _), name in zip(columns, names, strict=True):
+        source, typed = quote_name(column), found.get(column)
         if typed and typed.replaces and not (is_typed and typed.reading.meaning == "number"):
             source = typed.value(source, is_checked=is_checked)
         elif typed:
@@ -103,9 +103,9 @@ def read_types(
             if typed.others:
                 such = f"{count_noun(typed.others, 'value')} such as {quote_line(typed.example)}"
                 notes.append(f"{quote_name(name)} is text because of {such}; {quote_name(beside[-1][1])} has the others.")
-        chosen.append((source, name))
-    unique = make_unique([name for _, name in chosen] + [name for _, name in beside])
-    selected = [(expression, name) for (expression, _), name in zip([*chosen, *beside], unique, strict=True)]
+        chosen.append(source)
+    unique = make_unique([*names, *(name for _, name in beside)])
+    selected = list(zip([*chosen, *(value for value, _ in beside)], unique, strict=True))
     return selected, notes[:_MAX_NOTES]
 
 

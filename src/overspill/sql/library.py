@@ -27,6 +27,7 @@ from overspill.sql.protocol import (
 )
 from overspill.store.files.scratch import ScratchFolder
 from overspill.store.protocols import Reader
+from overspill.store.readers import read_blocks
 from overspill.text.humanize import count_noun
 from overspill.text.lenient_json import ready
 from overspill.text.regex import regex
@@ -39,7 +40,6 @@ MAX_QUERIED_AT_ONCE_BYTES = 128 << 20
 MAX_SQL_CHARS = 100_000
 _NOT_TEXT = regex("[\0\ud800-\udfff]")
 """Characters at which DuckDB would end the statement, or that cannot be passed to it."""
-_BLOCK_BYTES = 1 << 20
 _SCRIPT = Path(__file__).with_name("worker.py")
 
 _loader = Worker(_SCRIPT, "load", max_running=MAX_PROCESSES, max_seconds=LOAD_SECONDS, max_each=1)
@@ -109,14 +109,8 @@ class SqlLibrary:
         if root is not None:
             root.remove()
 
-    def load(self, source: Source) -> LoadedTables:
-        """The tables in a source. Loads them on first use."""
-        return self._find_or_load(source)[0]
-
-    def _find_or_load(
-        self, source: Source, query: QueryRequest | None = None, name: str = ""
-    ) -> tuple[LoadedTables, SqlResult | None]:
-        """The tables in a source, and the answer to the query if the process that loaded the source also ran it."""
+    def load(self, source: Source, query: QueryRequest | None = None, name: str = "") -> tuple[LoadedTables, SqlResult | None]:
+        """The tables in a source, which are loaded on first use. The process that loads them also answers a query."""
         if not is_installed():
             raise MissingPackage("SQL", "sql")
         with self._lock:
@@ -133,13 +127,13 @@ class SqlLibrary:
             raise BadRequest(f"The statement cannot be used: {unusable[0]!a} is not a valid character. Leave it out.")
         loaded = {name: found for name, source in sources.items() if (found := self._find(source.key))}
         *first, last = [name for name in sources if name not in loaded] or [""]
-        loaded |= {name: self.load(sources[name]) for name in first}
+        loaded |= {name: self.load(sources[name])[0] for name in first}
         with tempfile.TemporaryDirectory(prefix="query-", dir=self.folder()) as folder:
             request = QueryRequest(sql, self._databases(loaded, sources), folder, seconds)
             result = None
             if last:
                 at_once = request if sources[last].reader.size <= MAX_QUERIED_AT_ONCE_BYTES else None
-                loaded[last], result = self._find_or_load(sources[last], at_once, last)
+                loaded[last], result = self.load(sources[last], at_once, last)
                 request = replace(request, databases=self._databases(loaded, sources))
             if result is None:
                 result = _read_result(*self._run(_querier, request, seconds), seconds)
@@ -165,8 +159,7 @@ class SqlLibrary:
             text = source.file or Path(folder, "text")
             if not source.file:
                 with text.open("wb") as file:
-                    for start in range(0, source.reader.size, _BLOCK_BYTES):
-                        file.write(source.reader.read(start, start + _BLOCK_BYTES))
+                    file.writelines(read_blocks(source.reader))
             request = LoadRequest(str(text.absolute()), folder, str(database), source.kind, query, name)
             lines, is_late = self._run(_loader, request, LOAD_SECONDS + (query.seconds if query else 0))
         if not lines:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any
 
 from msgspec import Struct
 
@@ -12,12 +12,9 @@ MAX_DISK_BYTES = 8 << 30
 """The largest file that a process may write, and the most that a query may spill."""
 LOAD_SECONDS = 120
 
-Config: TypeAlias = dict[str, str | bool | int | float | list[str]]
-"""Settings of DuckDB."""
 
-
-def configure(folder: str, threads: int) -> Config:
-    """The settings with these limits. `folder`: for what does not fit into memory."""
+def configure(folder: str, threads: int) -> dict[str, Any]:
+    """DuckDB's settings with these limits. `folder`: for what does not fit into memory."""
     limits = {"memory_limit": f"{MAX_MEMORY_BYTES}B", "max_temp_directory_size": f"{MAX_DISK_BYTES}B"}
     return {**limits, "threads": str(threads), "temp_directory": folder}
 

@@ -136,7 +136,7 @@ def test_what_passes_for_a_select_still_opens_nothing(
     landlock: bool, library: SqlLibrary, source: dict[str, Source], tmp_path: Path
 ):
     """Even if a statement of another kind were taken for one that reads."""
-    loaded = library.load(source["output"])
+    loaded, _ = library.load(source["output"])
     (file,) = library.folder().glob("*.db")
     before = file.read_bytes()
     statements = (

@@ -71,7 +71,7 @@ def test_rows_and_cells_are_those_that_were_written(mark: str) -> None:
 def test_sql_counts_the_rows_that_were_written(seed: int) -> None:
     text, rows, _ = make_rows(seed, ",\t;|"[seed])
     with SqlLibrary() as library:
-        (table,) = library.load(Source("key", BytesReader(text.encode()), "csv")).tables
+        (table,) = library.load(Source("key", BytesReader(text.encode()), "csv"))[0].tables
     assert (table.rows, table.bad_rows) == (len(rows), 0)
 
 
@@ -130,7 +130,7 @@ def test_a_row_of_a_total_is_named() -> None:
     assert table.tally
     assert (table.rows, list(table.tally.describe())) == (41, ["the last row sums up others: Total 780"])
     with SqlLibrary() as library:
-        (loaded,) = library.load(Source("key", BytesReader(text.encode()))).tables
+        (loaded,) = library.load(Source("key", BytesReader(text.encode())))[0].tables
     assert (loaded.rows, loaded.note) == (41, "The last row sums up others: Total 780.")
 
 
@@ -186,7 +186,7 @@ def test_a_header_that_repeats_is_no_row_and_is_named() -> None:
     text = f"id,city,area\n{rows}id,city,area\n{rows}".encode()
     (card,), index = read_card_tables(text), build(text)
     with SqlLibrary() as library:
-        (loaded,) = library.load(Source("key", BytesReader(text))).tables
+        (loaded,) = library.load(Source("key", BytesReader(text)))[0].tables
     assert (card.rows, loaded.rows, index.outline.tables[0].last) == (120, 120, 120)
     said = "1 row left out: the header again"
     assert [list(describe_rows(each, None)) for each in (card.omissions, index.outline.tables[0].omissions)] == [[said], [said]]
