@@ -105,13 +105,9 @@ def find_aligned(header: str, rows: Sequence[str], rule: str = "") -> RowFormat 
 def is_data(header: list[str], rows: Iterable[list[str]]) -> bool:
     """Whether an apparent header is a row of data: it has a number where the others have numbers."""
     numbers = [place for place, cell in enumerate(header) if NUMBER.match(cell)]
-    if numbers:
-        rows = list(rows)
-        for place in numbers:
-            below = [row[place] for row in rows if place < len(row) and row[place]]
-            if sum(NUMBER.match(each) is not None for each in below) > _MIN_ALIKE_SHARE * len(below):
-                return True
-    return False
+    rows = list(rows) if numbers else []
+    columns = ([row[place] for row in rows if place < len(row) and row[place]] for place in numbers)
+    return any(sum(NUMBER.match(cell) is not None for cell in below) > _MIN_ALIKE_SHARE * len(below) for below in columns)
 
 
 def _read_rule(header: str, rule: str) -> list[Span]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any, cast
 
 import msgspec
@@ -41,13 +42,7 @@ def read_cells(row: msgspec.Raw | bytes | memoryview, key: str = "", *, merges_l
 def read_exactly(raw: bytes, key: str = "") -> dict[str, Any] | None:
     """A row's fields, without paths. Numbers that would be rounded become text; names become unique. None if it is not JSON."""
     try:
-        value = json.loads(
-            raw,
-            object_pairs_hook=name_fields,
-            parse_constant=str,
-            parse_float=read_float,
-            parse_int=lambda digits: int(digits) if len(digits) <= _MAX_INT_CHARS else digits,
-        )
+        value = _load(raw, parse_int=lambda digits: int(digits) if len(digits) <= _MAX_INT_CHARS else digits)
     except (ValueError, RecursionError):
         return None
     fields: dict[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {VALUE: value}
@@ -62,9 +57,12 @@ def name_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(zip(names, (value for _, value in pairs), strict=True))
 
 
+_load = partial(json.loads, object_pairs_hook=name_fields, parse_constant=str, parse_float=read_float)
+
+
 def respell(raw: bytes) -> bytes:
     """JSON as every reader takes it, even with NaN or with a key twice. Raises ValueError or RecursionError if it is not JSON."""
-    return json.dumps(json.loads(raw, object_pairs_hook=name_fields, parse_constant=str, parse_float=read_float)).encode()
+    return json.dumps(_load(raw)).encode()
 
 
 def split_member(raw: bytes) -> tuple[str, bytes]:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
 from overspill.lexical.kinds.logs import LOG_TRAITS, begins_with_stamp
-from overspill.lexical.outline import RESUMED, Outline, Table
+from overspill.lexical.outline import NO_LABEL, RESUMED, Outline, Table
 from overspill.tables.aligned import Worded, is_underline
 from overspill.tables.bars import DRAWN, MARKDOWN_RULE, is_rule
 from overspill.tables.delimited import Heading, find_delimited, find_heading, take_heading
@@ -110,27 +110,23 @@ def _cut_tables(text: Text, start: int, end: int, outline: Outline, cut_embedded
     _record_lines(text, position, end, outline)
 
 
-def _record_lines(text: Text, start: int, end: int, outline: Outline) -> None:
+def _record_lines(text: Text, start: int, end: int, outline: Outline, label: int = NO_LABEL) -> None:
     """Records the lines outside tables. Skips lines drawn around tables."""
     for span in iterate_lines(text, start, end):
         line = bytes(text[span[0] : span[1]])
         if not is_blank(line) and line.strip(DRAWN):
-            outline.record(*span)
+            outline.record(*span, label)
 
 
 def _resume(text: Text, start: int, end: int, outline: Outline) -> int:
     """Records the rows of a table that began in an earlier part, up to a blank line."""
-    first, position = len(outline), start
-    for span in iterate_lines(text, start, end):
-        line = bytes(text[span[0] : span[1]])
-        if is_blank(line):
-            break
-        position = span[1]
-        if line.strip(DRAWN):
-            outline.record(*span, RESUMED)
+    lines = iterate_lines(text, start, end)
+    stop = next((span[0] for span in lines if is_blank(bytes(text[span[0] : span[1]]))), end)
+    first = len(outline)
+    _record_lines(text, start, stop, outline, RESUMED)
     if len(outline) > first:
         outline.tables.append(Table(first, len(outline), RESUMED, Worded()))
-    return position
+    return stop
 
 
 COLUMNS = Kind(
