@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice, zip_longest
 
-from overspill.tables.table import FoundTable, Omission, RowFormat, Span, Text, make_unique
-from overspill.text.lines import iterate_lines, read_line
+from overspill.tables.table import FoundTable, Omission, RowFormat, Text, make_unique
+from overspill.text.lines import FILLERS, iterate_lines, read_line
 from overspill.text.regex import regex
 
 MAY_BEGIN_BARRED = regex(rb"\||\+[-=]|-\[ |\xe2[\x94\x95]")
 _RECORD = regex(r"-\[ RECORD \d{1,12} \][-+]*+\s*+$")
+_FIELDS = regex(rb"-\[ RECORD \d{1,12} \][-+]*+[ \t\r\f\v%b]*+(?:\n|\Z)(?:[^|\n]*+\|[^\n]*+(?:\n|\Z))*+" % FILLERS)
+"""A record with its fields."""
 MARKDOWN_RULE = regex(r"(?<![\s|:-])\s*+\|?(?:\s*+:?-++:?\s*+\|)++")
 DRAWN = b" \t\r\n+=-|:"
 """The characters of lines drawn between rows, in plain text."""
@@ -122,32 +123,17 @@ def read_barred(text: Text, start: int, end: int) -> tuple[FoundTable, int] | No
 def _read_field_by_field(text: Text, start: int, end: int) -> FoundTable | None:
     """Reads rows up to one whose fields cannot be columns beside those of the rows above it."""
     found, names, taken = FoundTable(FieldByField()), dict[str, None](), set[str]()
-    for span in _list_records(text, start, end):
-        added = [name for name in FieldByField.read_fields(read_line(text, *span)) if name not in names]
+    while record := _FIELDS.match(text, start, end):
+        added = [name for name in FieldByField.read_fields(read_line(text, *record.span())) if name not in names]
         keys = {name.lower() for name in added}
         if make_unique(added) != added or not taken.isdisjoint(keys) or not (names or added):
             break
         names |= dict.fromkeys(added)
         taken |= keys
-        found.starts.append(span[0])
-        found.ends.append(span[1])
+        found.starts.append(start)
+        found.ends.append(start := record.end())
     found.format = FieldByField(tuple(names))
     return found if len(found) else None
-
-
-def _list_records(text: Text, start: int, end: int) -> Iterator[Span]:
-    first = last = -1
-    for line_start, line_end in iterate_lines(text, start, end):
-        line = read_line(text, line_start, line_end)
-        if _RECORD.match(line):
-            if first >= 0:
-                yield first, last
-            first = line_start
-        elif first < 0 or "|" not in line:
-            break
-        last = line_end
-    if first >= 0:
-        yield first, last
 
 
 def _read_rows(text: Text, start: int, end: int, found: FoundTable) -> int:
