@@ -22,6 +22,8 @@ _TIME = regex(
     r"|\d\d:\d\d:\d\d(?:[.,]\d{1,6})?"
     r"|\d{10}(?:\.\d{1,6}|\d{3})?(?=\s))[\])\s,:-]*"
 )
+_FRAME = regex(rb"\s+\S|\xe2\x94\x82|Caused by:|Traceback |During handling of|The above exception")
+_EVENT_STAMP = regex(rb"\W{0,3}\d{2,4}[-/.:]\d{1,2}[-/.:]\d{1,4}|[A-Z][a-z]{2}\s+\d{1,2} \d\d:|\[\s*\d+\.\d+\]")
 _LEVEL = regex(
     r"(?i)\A[\[(<\s]*+\b(TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|FATAL|CRITICAL|CRIT|SEVERE|PANIC|ALERT|EMERG)\b[\])>\s:|-]*",
 )
@@ -35,6 +37,11 @@ _COMMIT_COLUMNS = ("commit", "author", "email", "date", "subject", "message", "c
 _FIELD = regex(r'(?<![\w.])([A-Za-z_][\w.-]{0,60})=("(?:[^"\\]|\\.){0,10000}"|[^\s,;"]{1,10000})')
 
 
+def continues_event(line: bytes | bytearray) -> bool:
+    """Whether a line belongs to the event above it: it is indented, or in a stack trace."""
+    return _FRAME.match(line) is not None and not _EVENT_STAMP.match(line.lstrip())
+
+
 def read_events(text: Text) -> Iterator[tuple[FoundTable, Row]]:
     table, fields, unstamped, number = FoundTable(RowFormat(_COLUMNS)), dict[str, str](), 0, number_lines(text)
     for start, end in _find_events(text):
@@ -46,12 +53,11 @@ def read_events(text: Text) -> Iterator[tuple[FoundTable, Row]]:
 
 
 def _find_events(text: Text) -> Iterator[Span]:
-    """The spans of events. An indented line belongs to the event above it."""
+    """The spans of events, each with the lines that continue it."""
     first = last = 0
     for start, end in iterate_lines(text, 0, len(text)):
-        line = bytes(text[start : start + _MAX_HEAD_CHARS])
-        is_indented = line[:1] in (b" ", b"\t") and not _TIME.match(line.decode("utf-8", "replace"))
-        if first < last and is_indented and last - first < _MAX_EVENT_BYTES:
+        is_near = first < last and last - first < _MAX_EVENT_BYTES
+        if is_near and continues_event(bytes(text[start : min(end, start + _MAX_HEAD_CHARS)])):
             last = end
             continue
         if text[first:last].strip():

@@ -14,6 +14,7 @@ from extras import needs
 from linear import is_linear
 
 from overspill.errors import BadRequest
+from overspill.lexical.index import build
 from overspill.sql import loading
 from overspill.sql.library import Source, SqlLibrary
 from overspill.sql.protocol import LoadedTables, LoadRequest
@@ -230,6 +231,14 @@ def test_a_table_may_have_thousands_of_columns() -> None:
 @pytest.mark.parametrize("text", ["Only some words.\nAnd more of them.\n", ""])
 def test_what_has_no_table_loads_none(text: str) -> None:
     assert load(text) == {}
+
+
+def test_a_stack_trace_belongs_to_the_event_above_it_for_sql_and_the_engine() -> None:
+    trace = 'Traceback (most recent call last):\n  File "a.py", line 7\nCaused by: haste'
+    log = 6 * f"2026-01-01 10:00:00 ERROR app: no place\n{trace}\n2026-01-01 10:00:01 INFO app: on it goes\n"
+    assert ask("SELECT count(*), max(message) FROM output", log, "log")[0] == [[12, "on it goes"]]
+    assert ask("SELECT DISTINCT message FROM output WHERE level = 'ERROR'", log, "log")[0] == [[f"no place\n{trace}"]]
+    assert len(build(log.encode()).outline) == 12
 
 
 @pytest.mark.slow

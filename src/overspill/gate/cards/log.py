@@ -12,8 +12,8 @@ from overspill.gate.cards.card import MAX_LINE_CHARS, Card, Section, indent
 from overspill.gate.cards.sample import OutputSample, draw
 from overspill.lexical.cutting import COLOUR_START
 from overspill.lexical.failures import find_giving_up, find_reports, names_failure
-from overspill.lexical.kinds.logs import continues_event
 from overspill.lexical.reading import find_filler, strip_colours
+from overspill.tables.events import continues_event
 from overspill.text.encoding import decode
 from overspill.text.humanize import count_noun
 from overspill.text.patterns import compile_pattern

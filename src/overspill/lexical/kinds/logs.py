@@ -7,16 +7,15 @@ from msgspec.structs import replace
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
 from overspill.lexical.kinds.lines import find_first, record_long
 from overspill.lexical.outline import Outline
+from overspill.tables.events import continues_event
 from overspill.tables.table import Text
 from overspill.text.lines import FILLERS, is_blank, iterate_lines
 from overspill.text.regex import regex
 
 _MAX_RECORD_BYTES = 1_500
 
-_FRAME = regex(rb"\s+\S|\xe2\x94\x82|Caused by:|Traceback |During handling of|The above exception")
 _UNUSUAL_STARTS = frozenset(b" \t\r\n\f\v\xe2CTD" + FILLERS)
 """The first bytes of lines that continue an event, and of blank lines. Most events are single lines and need no closer look."""
-_EVENT_STAMP = regex(rb"\W{0,3}\d{2,4}[-/.:]\d{1,2}[-/.:]\d{1,4}|[A-Z][a-z]{2}\s+\d{1,2} \d\d:|\[\s*\d+\.\d+\]")
 _STAMP = regex(
     r"\W{0,3}(?:\[\s*+\d++\.\d++\]|\S{0,24}?\d{2,4}[-/.]\d{1,2}[-/.]\d{1,4}|\S{0,12}?\d{1,2}:\d{2}:\d{2}|[A-Z][a-z]{2}\s++\d{1,2}\s|\d{10,13}\b"
     r"|\S++ - \S++ \[\d|(?=[a-f]*+\d)[0-9a-f]{7,40} \S)"
@@ -44,10 +43,6 @@ def begins_with_stamp(line: str) -> bool:
 
 def _is_log(sample: Sample) -> bool:
     return sample.share(_STAMP.match) + sample.share(_LEVEL.match) > _MIN_STAMPED_SHARE
-
-
-def continues_event(line: bytes | bytearray) -> bool:
-    return _FRAME.match(line) is not None and not _EVENT_STAMP.match(line.lstrip())
 
 
 def _cut_events(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
