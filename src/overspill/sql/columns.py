@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from overspill.sql.statements import quote, quote_name
 from overspill.tables.table import make_unique
-from overspill.tables.types import BYTES, MIN_FITTING_SHARE, NO_VALUE, READINGS, SECONDS, Reading, find_reading
+from overspill.tables.types import BYTES, MIN_FITTING_SHARE, NO_VALUE, READINGS, SECONDS, Reading, find_reading, is_value
 from overspill.text.humanize import count_noun, quote_line
 
 _SAMPLED_ROWS = 300
@@ -53,13 +53,12 @@ _VALUES: dict[str, str] = {
 
 
 class _Chosen(Struct, frozen=True):
-    """How to read a column, as the rows confirm. `others` counts the values that cannot be read so; `example` is one of them."""
+    """How to read a column, as the rows confirm. `others` counts the values that cannot be read so."""
 
     reading: Reading
     is_filled: bool
     """Whether all rows with text have a value."""
     others: int = 0
-    example: str = ""
 
     @property
     def replaces(self) -> bool:
@@ -100,31 +99,44 @@ def read_types(
             source = typed.value(source, is_checked=is_checked)
         elif typed:
             beside.append((typed.value(source, is_checked=is_checked), f"{name}_{typed.suffix}"))
-            if typed.others:
-                such = f"{count_noun(typed.others, 'value')} such as {quote_line(typed.example)}"
+            if typed.others and len(notes) < _MAX_NOTES:
+                text, other = _value_text(source), f"NOT ({_matches(typed.reading, source)})"
+                select = f"SELECT {text} FROM {table} WHERE {text} IS NOT NULL AND {other} LIMIT 1"
+                such = f"{count_noun(typed.others, 'value')} such as {quote_line(connection.execute(select).fetchone()[0])}"
                 notes.append(f"{quote_name(name)} is text because of {such}; {quote_name(beside[-1][1])} has the others.")
         chosen.append(source)
     unique = make_unique([*names, *(name for _, name in beside)])
     selected = list(zip([*chosen, *(value for value, _ in beside)], unique, strict=True))
-    return selected, notes[:_MAX_NOTES]
+    return selected, notes
 
 
 def _choose(connection: Any, table: str, columns: list[str]) -> dict[str, _Chosen]:
     """How to read each column: what the first rows suggest, if the other rows confirm it."""
-    suggested = list[tuple[str, Reading]]()
+    sampled = _sample(connection, table, columns)
+    suggested = {column: reading for column, values in sampled if (reading := find_reading(values, column))}
+    found = _confirm(connection, table, suggested)
+    refused = [column for column in suggested if column not in found or found[column].others]
+    # Another way must fit all values, so it must fit those of the sample, which takes no query.
+    others = {
+        column: [each for each in READINGS[READINGS.index(suggested[column]) + 1 :] if all(map(each.fits, values))]
+        for column, texts in _sample(connection, table, refused)
+        if (values := list(filter(is_value, texts)))
+    }
+    for reading in (each for each in READINGS if not each.is_cpu):
+        fitting = _confirm(connection, table, {column: reading for column, each in others.items() if reading in each})
+        for column, each in fitting.items():
+            if not each.others:
+                found[column] = each
+                del others[column]
+    return found
+
+
+def _sample(connection: Any, table: str, columns: list[str]) -> Iterator[tuple[str, list[str]]]:
     for start in range(0, len(columns), _SAMPLED_COLUMNS_AT_A_TIME):
         part = columns[start : start + _SAMPLED_COLUMNS_AT_A_TIME]
         rows = connection.execute(f"SELECT {', '.join(map(quote_name, part))} FROM {table} LIMIT {_SAMPLED_ROWS}").fetchall()
         for column, values in zip(part, zip(*rows, strict=True), strict=False):
-            if reading := find_reading(filter(None, values), column):
-                suggested.append((column, reading))
-    found = _confirm(connection, table, suggested)
-    for column, refused in suggested:
-        if column not in found or found[column].others:
-            others = [each for each in READINGS[READINGS.index(refused) + 1 :] if not each.is_cpu]
-            read = (_confirm(connection, table, [(column, reading)]) for reading in others)
-            found |= next((each for each in read if each and not each[column].others), dict[str, _Chosen]())
-    return found
+            yield column, [value for value in values if value]
 
 
 def _value_text(source: str) -> str:
@@ -136,8 +148,8 @@ def _matches(reading: Reading, source: str) -> str:
     return f"regexp_full_match({source}, {quote(reading.pattern)}) AND {_VALUES[reading.name].replace('{}', source)} IS NOT NULL"
 
 
-def _confirm(connection: Any, table: str, pairs: list[tuple[str, Reading]]) -> dict[str, _Chosen]:
-    found: dict[str, _Chosen] = {}
+def _confirm(connection: Any, table: str, readings: Mapping[str, Reading]) -> dict[str, _Chosen]:
+    pairs, found = list(readings.items()), dict[str, _Chosen]()
     for start in range(0, len(pairs), _COLUMNS_AT_A_TIME):
         part, counted = pairs[start : start + _COLUMNS_AT_A_TIME], list[str]()
         for source, fits in ((quote_name(column), _matches(reading, quote_name(column))) for column, reading in part):
@@ -145,8 +157,5 @@ def _confirm(connection: Any, table: str, pairs: list[tuple[str, Reading]]) -> d
         counts = iter(connection.execute(f"SELECT {', '.join(counted)} FROM {table}").fetchone())
         for (column, reading), filled, values, fitting in zip(part, counts, counts, counts, strict=True):
             if values > 0 and fitting >= MIN_FITTING_SHARE * values:
-                text, other = _value_text(quote_name(column)), f"NOT ({_matches(reading, quote_name(column))})"
-                select = f"SELECT {text} FROM {table} WHERE {text} IS NOT NULL AND {other} LIMIT 1"
-                example = connection.execute(select).fetchone()[0] if fitting < values else ""
-                found[column] = _Chosen(reading, filled == values, values - fitting, example)
+                found[column] = _Chosen(reading, filled == values, values - fitting)
     return found

@@ -16,6 +16,7 @@ from linear import is_linear
 from overspill.errors import BadRequest
 from overspill.lexical.index import build
 from overspill.sql import loading
+from overspill.sql.columns import read_types
 from overspill.sql.library import Source, SqlLibrary
 from overspill.sql.protocol import LoadedTables, LoadRequest
 from overspill.sql.writing import TableSource
@@ -427,6 +428,31 @@ def test_every_row_is_there_however_lines_end(title: str, header: str, rows: str
     count, columns = load(text, "csv")["output"]
     assert count == len(ORDERS)
     assert list(columns) == ["_row", "id", "name", "size"]
+
+
+class CountingConnection:
+    """Counts the statements that a real connection runs."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection, self.count = connection, 0
+
+    def execute(self, statement: str) -> Any:
+        self.count += 1
+        return self._connection.execute(statement)
+
+
+def test_a_row_of_words_below_many_columns_of_numbers_takes_few_queries() -> None:
+    names = [f"c{number}" for number in range(100)]
+    with loading.duckdb.connect() as connection:
+        numbers = ", ".join(f"CAST(range AS VARCHAR) AS {name}" for name in names)
+        connection.execute(
+            f"CREATE TEMP TABLE rows AS SELECT {numbers} FROM range(30) UNION ALL SELECT {('?, ' * 100)[:-2]}", names
+        )
+        counting = CountingConnection(connection)
+        selected, notes = read_types(counting, "temp.rows", [(name, "VARCHAR") for name in names], is_typed=False)
+    assert [name for _, name in selected] == [*names, *(f"{name}_number" for name in names)]
+    assert notes[0] == '"c0" is text because of 1 value such as c0; "c0_number" has the others.'
+    assert (len(notes), counting.count < 20) == (5, True)
 
 
 def test_rows_that_a_reader_loses_are_counted(tmp_path: Path) -> None:
