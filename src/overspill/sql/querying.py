@@ -18,10 +18,8 @@ from overspill.confined import limits
 from overspill.confined.landlock import list_threads, open_only_below
 from overspill.sql.duck import duckdb
 from overspill.sql.protocol import MAX_DISK_BYTES, MAX_MEMORY_BYTES, QueryRequest, SqlColumn, SqlDatabase, SqlResult, configure
-from overspill.sql.statements import Refused, check_statement, quote, quote_name
+from overspill.sql.statements import Refused, check_statement, quote, quote_error, quote_name
 from overspill.tables.table import ROW
-from overspill.text.humanize import quote_line
-from overspill.text.regex import regex
 
 MAX_RESULT_BYTES = 64 << 20
 """The largest result to write to a file. Further rows are only counted."""
@@ -41,8 +39,6 @@ _TABLES = """
     list(data_type ORDER BY column_index)
     FROM duckdb_tables() JOIN duckdb_columns() USING (database_name, schema_name, table_name) GROUP BY ALL
 """
-_BEHIND_THE_ERROR = regex("\n\nLINE |, due to the following Python exception")
-"""What follows an error: the statement again, or the place in our own files where a package is missing."""
 _CHANGED = "The loaded tables have changed since they were loaded, so they are not used. Ask in a new session."
 
 
@@ -68,7 +64,7 @@ def run(request: QueryRequest) -> SqlResult:
             failed="The query needs more memory than it may use. Select fewer rows or columns, or sort and group less."
         )
     except duckdb.Error as error:
-        return SqlResult(failed=quote_line(_BEHIND_THE_ERROR.split(str(error))[0]))
+        return SqlResult(failed=quote_error(str(error)))
 
 
 def open_tables(request: QueryRequest) -> Any:

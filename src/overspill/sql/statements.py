@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from overspill.sql.duck import duckdb
 from overspill.text.humanize import one_line, quote_line
+from overspill.text.regex import regex
 
 
 def _names(text: str) -> frozenset[str]:
@@ -39,6 +40,8 @@ _CATALOG = frozenset((("information_schema", "columns"), ("information_schema", 
 _OUR_SCHEMAS = frozenset(((), ("main",), ("memory",), ("memory", "main"), ("recurring",)))
 """DuckDB's schema for the rows that a recursive query has found so far is `recurring`."""
 _GIVE_ONE = "Give one statement."
+_BEHIND_THE_ERROR = regex('\n\nLINE |, due to the following Python exception| Use "SET ')
+"""What follows an error: the statement again, the place in our own files where a package is missing, or useless advice."""
 _MAX_DEPTH = 10_000
 """The maximum depth of a tree. DuckDB nests expressions up to 1,000 deep, and writes several levels for each."""
 
@@ -50,6 +53,11 @@ def quote(text: str) -> str:
 
 def quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def quote_error(text: str) -> str:
+    """DuckDB's reason, without what follows it."""
+    return quote_line(_BEHIND_THE_ERROR.split(text)[0])
 
 
 class Refused(Exception):
@@ -76,8 +84,10 @@ def _parse(connection: Any, sql: str) -> Any:
     except RecursionError:
         raise Refused("The statement is nested too deeply.") from None
     if tree["error"]:  # without a tree, it is not a statement, or not a SELECT
+        if tree["error_type"] == "out of memory":
+            raise MemoryError
         if tree["error_type"] != "not implemented":
-            raise Refused(quote_line(tree["error_message"]))
+            raise Refused(quote_error(tree["error_message"]))
         try:
             kinds = [statement.type.name for statement in connection.extract_statements(sql)]
         except (
