@@ -114,7 +114,7 @@ ROOMS: dict[str, Room] = {
     ),
     "programs": Room(
         "programs of models over stored outputs and tools",
-        "calls errors extraction gate reading retrieval schema settings sql store tables text types wording",
+        "calls errors extraction gate lexical reading retrieval schema settings store tables text types wording",
         "pydantic_monty",
         "the interpreter is imported when a program runs, and most sessions run none; so is what recognises a text",
     ),

@@ -50,7 +50,7 @@ class Parts(Struct, frozen=True):
 
 
 def find_layout(text: mmap | bytes) -> str:
-    from overspill.sql.kinds import find_kind  # noqa: PLC0415  # recognises the text, with a part of the engine
+    from overspill.lexical.kinds import find_kind  # noqa: PLC0415  # takes long to import, with a part of the engine
 
     return find_kind(text).traits.layout if len(text) else "text"
 

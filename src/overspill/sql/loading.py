@@ -14,11 +14,11 @@ import msgspec
 from msgspec.structs import replace
 
 from overspill.confined import limits
+from overspill.lexical.kinds import find_kind
 from overspill.lexical.kinds.kind import Layout
 from overspill.sql.at_once import read_delimited_at_once, read_json_at_once
 from overspill.sql.columns import read_types
 from overspill.sql.duck import duckdb
-from overspill.sql.kinds import find_kind
 from overspill.sql.protocol import (
     LOAD_SECONDS,
     MAX_DISK_BYTES,

@@ -8,8 +8,8 @@ from typing import TypeAlias
 import msgspec
 
 from overspill.errors import BadRequest
+from overspill.lexical.kinds import find_kind
 from overspill.reading.query.pointer import split_pointer
-from overspill.sql.kinds import find_kind
 from overspill.tables.json_tables import RepeatedKeys, locate_values
 from overspill.tables.json_text import begin_json, find_end, mask_literal
 from overspill.tables.rows import read_tables

@@ -90,10 +90,8 @@ def _parse(connection: Any, sql: str) -> Any:
             raise Refused(quote_error(tree["error_message"]))
         try:
             kinds = [statement.type.name for statement in connection.extract_statements(sql)]
-        except (
-            duckdb.Error,
-            ValueError,
-        ):  # it looks for files named in the statement, and its types lack the names of some kinds
+        except (duckdb.Error, ValueError):
+            # It looks for files named in the statement, and its types lack the names of some kinds.
             kinds = ["This statement"]
         raise _not_possible(kinds[0]) if len(kinds) == 1 else Refused(_GIVE_ONE)
     if len(tree["statements"]) != 1:

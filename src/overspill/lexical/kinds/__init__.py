@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from overspill.lexical.kinds.code import CODE, DESCRIPTION, defines
 from overspill.lexical.kinds.conversations import MESSAGES, MINUTES, TAGGED, TURNS
 from overspill.lexical.kinds.documents import HTML, PROSE
@@ -18,6 +20,8 @@ KINDS: tuple[Kind, ...] = (*_BY_BEGINNING, *_BY_LINES)
 """All kinds of text in the order in which they are tried, the most certain first."""
 LINES = LOG
 """Read line by line: the fallback for text that defines nothing and has few sentences."""
+_NAMED = {kind.name: kind for kind in KINDS}
+_TEXT = replace(LINES, name="text", traits=replace(LINES.traits, layout="text"))
 _CLAUSE_END = regex(r"[a-z)\"'][.,;:]\s*+$")
 _MIN_CLAUSES_SHARE = 0.2
 
@@ -31,3 +35,10 @@ def recognise(data: Text, start: int = 0, end: int | None = None, *, most_lines:
     if defines(sample):
         return CODE
     return PROSE if sample.is_wordy and sample.share(_CLAUSE_END.search) > _MIN_CLAUSES_SHARE else LINES
+
+
+def find_kind(text: Text, name: str = "") -> Kind:
+    """The kind that says how to read the tables in a text: a log has events, other text read line by line has none. `name` is
+    the name of the kind, if known."""
+    kind = _NAMED[name] if name else recognise(text)
+    return _TEXT if not name and kind is LINES and not kind.recognise(Sample(text, 0, len(text))) else kind
