@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,15 @@ def test_files_are_joined_and_decoded(place: Place):
 def test_standard_input_is_a_table(place: Place):
     done = place.process("sql", "SELECT count(*) AS n FROM input", input=USERS.encode(), capture_output=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"n\n2\n", b"")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_named_pipe_is_a_table(place: Place):
+    os.mkfifo("users.csv")
+    with ThreadPoolExecutor() as threads:
+        threads.submit(Path("users.csv").write_text, USERS)
+        done = place.overspill("sql", "SELECT count(*) AS n FROM users", "users.csv")
+    assert (done.code, done.out, done.err) == (0, "n\n2\n", "")
 
 
 def test_rows_can_be_printed_as_json(place: Place):
