@@ -121,8 +121,9 @@ class ByHand:
         self.post({"method": "notifications/initialized"})
 
     def post(self, message: Mapping[str, Any], timeout: float = 60) -> dict[str, Any]:
-        """The answer; empty for a notification."""
-        answer = httpx2.post(self._url, json={"jsonrpc": "2.0", **message}, headers=self._headers, timeout=timeout)
+        """The answer, for which it waits this long; empty for a notification."""
+        patience = httpx2.Timeout(60, read=timeout)
+        answer = httpx2.post(self._url, json={"jsonrpc": "2.0", **message}, headers=self._headers, timeout=patience)
         answer.raise_for_status()
         self._headers |= {name: answer.headers[name] for name in ("mcp-session-id",) if name in answer.headers}
         found = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]

@@ -29,6 +29,12 @@ META = "io.modelcontextprotocol/"
 CAPABILITIES: dict[str, Any] = {"elicitation": {}, "sampling": {}, "roots": {"listChanged": True}}
 INFO = {"name": "wire", "version": "0"}
 PATIENCE = 30.0
+SOON: dict[str, Any] = {
+    "asyncTimeoutSecs": 0.3,
+    "waitMaxSecs": 0.3,
+    "truncation": {"overrides": {name: {"async": False} for name in ("lines", "pid", "release")}},
+}
+"""Slow calls are answered soon. These tools are quick, and on a busy machine they may take longer than that, too."""
 
 
 def every(era: str = "legacy", name: str = "every", *tools: str) -> list[str]:

@@ -101,7 +101,7 @@ async def test_calls_at_the_same_time_do_not_wait_for_each_other(notes: Door, en
         tokens.add(await keeper.get_token())
 
     async with LoginStore(environ).lock(notes.url):  # held by somebody who renews it
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):  # the lock would be waited for twice as long
             async with anyio.create_task_group() as group:
                 for _ in range(4):
                     group.start_soon(ask)

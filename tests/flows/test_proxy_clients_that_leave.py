@@ -18,13 +18,12 @@ from http_proxy import ANN, BOB, ByHand, Listening, Served
 from mcp import Client
 from mcp_types import Implementation
 from waiting import until
-from wire import Process, config, every, proxied
+from wire import SOON, Process, config, every, proxied
 from wire import Served as Piped
 
 from overspill.calls.scheduler import MAX_LEFT_JOBS
 from overspill.wording import replies, retrieval, slow_tools
 
-SOON = {"asyncTimeoutSecs": 0.3, "waitMaxSecs": 0.3}
 ID = re.compile(r"art_\w+")
 FORM = {"method": "elicitation/create", "params": {"message": "Name?", "requestedSchema": {"type": "object", "properties": {}}}}
 both = pytest.mark.parametrize("mode", [pytest.param("legacy", marks=pytest.mark.slow), "auto"])

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from wire import Served, Wire, config, every
+from wire import SOON, Served, Wire, config, every
 
 from overspill.wording import retrieval as wording
 
-SOON = {"asyncTimeoutSecs": 0.3, "waitMaxSecs": 0.3}
 ID = re.compile(r"art_\w+")
 FORM = {"method": "elicitation/create", "params": {"message": "Name?", "requestedSchema": {"type": "object", "properties": {}}}}
 
