@@ -25,6 +25,14 @@ async def ask(session: Session, id: str) -> str:
     return (await session.invoke("get_tool_output", {"id": id, "mode": "raw"})).text
 
 
+async def begin(session: Session, folder: Path, tool: str = "slow", **args: str) -> str:
+    """Start a job that ends when it may go on. Returns its id as soon as a worker runs it."""
+    reply = await session.call(tool, {"folder": str(folder), **args})
+    assert reply.job is not None
+    await until(lambda: count(folder, "began"))
+    return reply.job.id
+
+
 @pytest.mark.promise("small-things-untouched")
 async def test_a_quick_result_is_answered_in_the_same_call_and_is_what_the_tool_returned(workers: Workers):
     async def echo(value: object) -> object:
@@ -80,10 +88,7 @@ async def test_large_arguments_travel_through_the_store(workers: Workers):
 async def test_a_slow_call_goes_to_the_background_and_any_session_of_the_name_reads_it(workers: Workers):
     folder = workers.make_folder("job")
     async with workers.session(asyncTimeoutSecs=0.3) as one, workers.session() as two, workers.session("others") as stranger:
-        reply = await one.call("slow", {"folder": str(folder), "answer": "late"})
-        assert reply.job is not None
-        id = reply.job.id
-        await until(lambda: count(folder, "began"))
+        id = await begin(one, folder, answer="late")
         assert await ask(two, id) == retrieval.not_ready()
         (folder / "go").touch()
         for session in (one, two):
@@ -98,22 +103,18 @@ async def test_a_slow_call_goes_to_the_background_and_any_session_of_the_name_re
 async def test_a_job_outlives_the_session_that_started_it(workers: Workers):
     folder = workers.make_folder("job")
     async with workers.session(asyncTimeoutSecs=0.3) as one:
-        reply = await one.call("slow", {"folder": str(folder), "answer": "late"})
-        assert reply.job is not None
-        await until(lambda: count(folder, "began"))
+        id = await begin(one, folder, answer="late")
     async with workers.session() as two:
-        assert await ask(two, reply.job.id) == retrieval.not_ready()
+        assert await ask(two, id) == retrieval.not_ready()
         (folder / "go").touch()
-        assert reply.job.id in (await two.invoke("wait_for_tool_output")).text
-        assert await ask(two, reply.job.id) == "late"
+        assert id in (await two.invoke("wait_for_tool_output")).text
+        assert await ask(two, id) == "late"
 
 
 async def test_abort_reaches_the_worker(workers: Workers):
     folder = workers.make_folder("job")
     async with workers.session(asyncTimeoutSecs=0.3) as one:
-        reply = await one.call("slow", {"folder": str(folder)})
-        assert reply.job is not None
-        await until(lambda: count(folder, "began"))
+        await begin(one, folder)
         await one.abort()
         await until(lambda: (folder / "cancelled").exists())
 
@@ -121,10 +122,8 @@ async def test_abort_reaches_the_worker(workers: Workers):
 async def test_abort_from_another_process_reaches_the_worker_too(workers: Workers):
     folder = workers.make_folder("job")
     async with workers.session(asyncTimeoutSecs=0.3) as one, workers.session() as two:
-        reply = await one.call("slow", {"folder": str(folder)})
-        assert reply.job is not None
-        await until(lambda: count(folder, "began"))
-        assert [job.id for job in two.running()] == [reply.job.id]
+        id = await begin(one, folder)
+        assert [job.id for job in two.running()] == [id]
         await two.abort()
         await until(lambda: (folder / "cancelled").exists())
         assert "failed" in (await one.invoke("wait_for_tool_output")).text
@@ -142,13 +141,11 @@ async def test_a_call_that_is_cancelled_before_it_was_answered_is_cancelled_ther
 async def test_a_tool_that_is_not_repeatable_is_reported_when_its_worker_is_killed(workers: Workers):
     folder = workers.make_folder("job")
     async with workers.session(asyncTimeoutSecs=0.3) as one:
-        reply = await one.call("slow", {"folder": str(folder)})
-        assert reply.job is not None
-        await until(lambda: count(folder, "began"))
+        id = await begin(one, folder)
         workers.started[0].send_signal(signal.SIGKILL)
         workers.started[0].wait()
         assert "interrupted" in (await one.invoke("wait_for_tool_output")).text
-        assert await ask(one, reply.job.id) == replies.tool_failure(slow_tools.INTERRUPTED)
+        assert await ask(one, id) == replies.tool_failure(slow_tools.INTERRUPTED)
         workers.start()
         (folder / "go").touch()
         assert (await one.call("echo", {"value": "next"}, background=False)).text == "next"
@@ -158,17 +155,15 @@ async def test_a_tool_that_is_not_repeatable_is_reported_when_its_worker_is_kill
 async def test_a_repeatable_tool_runs_again_on_another_worker_when_its_own_is_killed(workers: Workers):
     folder = workers.make_folder("job")
     async with workers.session(asyncTimeoutSecs=0.3) as one:
-        reply = await one.call("safe", {"folder": str(folder), "answer": "second"})
-        assert reply.job is not None
-        await until(lambda: count(folder, "began"))
+        id = await begin(one, folder, "safe", answer="second")
         workers.start()
         workers.started[0].send_signal(signal.SIGKILL)
         workers.started[0].wait()
         await until(lambda: count(folder, "began") == 2)
-        assert await ask(one, reply.job.id) == retrieval.not_ready()
+        assert await ask(one, id) == retrieval.not_ready()
         (folder / "go").touch()
-        assert reply.job.id in (await one.invoke("wait_for_tool_output")).text
-        assert await ask(one, reply.job.id) == "second"
+        assert id in (await one.invoke("wait_for_tool_output")).text
+        assert await ask(one, id) == "second"
 
 
 async def test_a_tool_that_kills_its_workers_is_not_repeated_for_ever(workers: Workers):
@@ -207,14 +202,12 @@ async def test_a_limit_holds_over_all_workers(workers: Workers):
 async def test_a_worker_that_is_told_to_stop_finishes_its_calls(workers: Workers):
     folder = workers.make_folder("job")
     async with workers.session(asyncTimeoutSecs=0.3) as one:
-        reply = await one.call("slow", {"folder": str(folder), "answer": "finished"})
-        assert reply.job is not None
-        await until(lambda: count(folder, "began"))
+        id = await begin(one, folder, answer="finished")
         workers.started[0].send_signal(signal.SIGTERM)
         (folder / "go").touch()
         assert workers.started[0].wait(30) == 0
         await one.invoke("wait_for_tool_output")
-        assert await ask(one, reply.job.id) == "finished"
+        assert await ask(one, id) == "finished"
 
 
 async def test_a_worker_whose_time_is_up_hands_repeatable_calls_over(tmp_path: Path, queue_url: str):
@@ -223,16 +216,14 @@ async def test_a_worker_whose_time_is_up_hands_repeatable_calls_over(tmp_path: P
         first = workers.start(grace=0.1)
         folder = workers.make_folder("job")
         async with workers.session(asyncTimeoutSecs=0.3) as one:
-            reply = await one.call("safe", {"folder": str(folder), "answer": "second"})
-            assert reply.job is not None
-            await until(lambda: count(folder, "began"))
+            id = await begin(one, folder, "safe", answer="second")
             workers.start()
             first.send_signal(signal.SIGTERM)
             assert first.wait(30) == 0
             await until(lambda: count(folder, "began") == 2)
             (folder / "go").touch()
             await one.invoke("wait_for_tool_output")
-            assert await ask(one, reply.job.id) == "second"
+            assert await ask(one, id) == "second"
     finally:
         workers.end()
 
@@ -246,15 +237,13 @@ async def test_a_tool_ends_as_usual_while_the_queue_is_away_from_its_worker(tmp_
         workers.queue = queue_url
         folder = workers.make_folder("job")
         async with workers.session(asyncTimeoutSecs=0.3) as one:
-            reply = await one.call("slow", {"folder": str(folder), "answer": "finished"})
-            assert reply.job is not None
-            await until(lambda: count(folder, "began"))
+            id = await begin(one, folder, answer="finished")
             relay.refuse()
             await until(lambda: relay.refused > 5)  # by then, the worker has also asked whether the job is still wanted
             assert not (folder / "cancelled").exists()
             (folder / "go").touch()
-            assert reply.job.id in (await one.invoke("wait_for_tool_output")).text
-            assert await ask(one, reply.job.id) == "finished"
+            assert id in (await one.invoke("wait_for_tool_output")).text
+            assert await ask(one, id) == "finished"
     finally:
         workers.end()
 

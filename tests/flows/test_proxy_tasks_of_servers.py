@@ -27,14 +27,26 @@ def find_id(said: Mapping[str, Any]) -> str:
     return said["content"][0]["text"].split("Tool Output ID: ")[1].split()[0]
 
 
+def begin(wire: Wire, tasks: TaskFolder) -> tuple[int, str]:
+    """Start a task that is followed. Returns the process of its server, and its id."""
+    wire.hello()
+    pid, id = int(wire.text("pid")), find_id(start(wire, "a"))
+    wait_until(lambda: tasks.count("tasks/get", "a"))
+    return pid, id
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> TaskFolder:
+    return TaskFolder(tmp_path / "s")
+
+
 @pytest.fixture(params=["legacy", "modern"])
 def modern(request: pytest.FixtureRequest) -> bool:
     return request.param == "modern"
 
 
 @pytest.mark.promise("small-things-untouched")
-def test_a_small_result_of_a_task_is_the_result_of_the_call(tmp_path: Path, modern: bool) -> None:
-    tasks = TaskFolder(tmp_path / "s")
+def test_a_small_result_of_a_task_is_the_result_of_the_call(tasks: TaskFolder, tmp_path: Path, modern: bool) -> None:
     result = {**text("done"), "structuredContent": {"rows": [1]}, "_meta": {"x": 1}}
     tasks.set("a", status="completed", result=result)
     with Served([tasks.server()], tmp_path / "store", modern=modern) as wire:
@@ -60,8 +72,7 @@ def test_a_large_result_is_stored_and_answered_small(tmp_path: Path, modern: boo
 
 
 @pytest.mark.promise("no-turn-blocked")
-def test_a_slow_task_runs_in_the_background_and_its_output_is_read_later(tmp_path: Path, modern: bool) -> None:
-    tasks = TaskFolder(tmp_path / "s")
+def test_a_slow_task_runs_in_the_background_and_its_output_is_read_later(tasks: TaskFolder, tmp_path: Path, modern: bool) -> None:
     with Served([tasks.server()], tmp_path / "store", modern=modern, settings=AT_ONCE) as wire:
         wire.hello()
         wire.stay()
@@ -72,8 +83,7 @@ def test_a_slow_task_runs_in_the_background_and_its_output_is_read_later(tmp_pat
         assert LARGE[:50] in wire.text("get_tool_output", {"id": id, "mode": "slice", "slice": {"start": 0, "length": 50}})
 
 
-def test_a_failed_task_is_a_failure_that_says_why(tmp_path: Path) -> None:
-    tasks = TaskFolder(tmp_path / "s")
+def test_a_failed_task_is_a_failure_that_says_why(tasks: TaskFolder, tmp_path: Path) -> None:
     tasks.set("a", status="failed", error={"code": -32050, "message": "no more coal", "data": {"left": 0}})
     with Served([tasks.server()], tmp_path / "store", modern=True) as wire:
         wire.hello()
@@ -94,8 +104,7 @@ ENDS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.promise("failures-are-answers")
-def test_a_task_that_ends_without_a_result_says_so(tmp_path: Path) -> None:
-    tasks = TaskFolder(tmp_path / "s")
+def test_a_task_that_ends_without_a_result_says_so(tasks: TaskFolder, tmp_path: Path) -> None:
     with Served([tasks.server()], tmp_path / "store") as wire:
         wire.hello()
         for number, (state, said) in enumerate(ENDS):
@@ -110,8 +119,7 @@ ODD: list[dict[str, Any]] = [
 ]
 
 
-def test_an_odd_time_to_live_or_interval_harms_nothing(tmp_path: Path) -> None:
-    tasks = TaskFolder(tmp_path / "s")
+def test_an_odd_time_to_live_or_interval_harms_nothing(tasks: TaskFolder, tmp_path: Path) -> None:
     with Served([tasks.server()], tmp_path / "store") as wire:
         wire.hello()
         for number, odd in enumerate(ODD):
@@ -120,8 +128,9 @@ def test_an_odd_time_to_live_or_interval_harms_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("wanted", "at_least"), [(0, 0.1), (31_536_000_000, 0.25), (300, 0.3)])
-def test_a_task_is_polled_once_in_an_interval_or_less_often(tmp_path: Path, wanted: int, at_least: float) -> None:
-    tasks = TaskFolder(tmp_path / "s")
+def test_a_task_is_polled_once_in_an_interval_or_less_often(
+    tasks: TaskFolder, tmp_path: Path, wanted: int, at_least: float
+) -> None:
     with Served([tasks.server()], tmp_path / "store", settings=AT_ONCE) as wire:
         wire.hello()
         wire.stay()
@@ -132,8 +141,7 @@ def test_a_task_is_polled_once_in_an_interval_or_less_often(tmp_path: Path, want
     assert len(times) < 50
 
 
-def test_what_a_server_says_of_a_task_that_has_ended_is_not_asked_again(tmp_path: Path) -> None:
-    tasks = TaskFolder(tmp_path / "s")
+def test_what_a_server_says_of_a_task_that_has_ended_is_not_asked_again(tasks: TaskFolder, tmp_path: Path) -> None:
     tasks.set("a", status="completed", result=text(LARGE))
     with Served([tasks.server()], tmp_path / "store", settings=AT_ONCE) as wire:
         wire.hello()
@@ -147,8 +155,7 @@ def test_what_a_server_says_of_a_task_that_has_ended_is_not_asked_again(tmp_path
         assert tasks.count("tasks/get", "a") == asked
 
 
-def test_a_client_that_cancels_its_call_cancels_the_task(tmp_path: Path) -> None:
-    tasks = TaskFolder(tmp_path / "s")
+def test_a_client_that_cancels_its_call_cancels_the_task(tasks: TaskFolder, tmp_path: Path) -> None:
     with Served([tasks.server()], tmp_path / "store", settings={"asyncTimeoutSecs": 60}) as wire:
         wire.hello()
         call = wire.begin("tools/call", {"name": "work", "arguments": {"name": "a", "task": FAST}})
@@ -157,8 +164,7 @@ def test_a_client_that_cancels_its_call_cancels_the_task(tmp_path: Path) -> None
         wait_until(lambda: tasks.count("tasks/cancel", "a"))
 
 
-def test_a_time_limit_cancels_the_task(tmp_path: Path) -> None:
-    tasks = TaskFolder(tmp_path / "s")
+def test_a_time_limit_cancels_the_task(tasks: TaskFolder, tmp_path: Path) -> None:
     with Served([tasks.server()], tmp_path / "store", settings={**AT_ONCE, "toolTimeout": 1}) as wire:
         wire.hello()
         wire.stay()
@@ -171,8 +177,7 @@ ASKED = {"q1": {"method": "elicitation/create", "params": {"message": "Which?", 
 SAID = {"action": "accept", "content": {"which": "this"}}
 
 
-def test_a_task_that_asks_gets_the_answer_of_an_older_client(tmp_path: Path) -> None:
-    tasks = TaskFolder(tmp_path / "s")
+def test_a_task_that_asks_gets_the_answer_of_an_older_client(tasks: TaskFolder, tmp_path: Path) -> None:
     tasks.set("a", status="input_required", inputRequests=ASKED, after={"status": "completed", "result": text("thanks")})
     with Served([tasks.server()], tmp_path / "store") as wire:
         wire.hello()
@@ -181,8 +186,7 @@ def test_a_task_that_asks_gets_the_answer_of_an_older_client(tmp_path: Path) -> 
     assert tasks.said("tasks/update", "a") == [[{"q1": SAID}]]
 
 
-def test_a_task_that_asks_gets_the_answer_of_a_newer_client_with_its_next_call(tmp_path: Path) -> None:
-    tasks = TaskFolder(tmp_path / "s")
+def test_a_task_that_asks_gets_the_answer_of_a_newer_client_with_its_next_call(tasks: TaskFolder, tmp_path: Path) -> None:
     tasks.set("a", status="input_required", inputRequests=ASKED, after={"status": "completed", "result": text("thanks")})
     with Served([tasks.server()], tmp_path / "store", modern=True) as wire:
         wire.hello()
@@ -196,8 +200,7 @@ def test_a_task_that_asks_gets_the_answer_of_a_newer_client_with_its_next_call(t
     assert tasks.count("call", "a") == 1
 
 
-def test_a_task_that_asks_when_nobody_can_answer_is_cancelled_and_says_so(tmp_path: Path) -> None:
-    tasks = TaskFolder(tmp_path / "s")
+def test_a_task_that_asks_when_nobody_can_answer_is_cancelled_and_says_so(tasks: TaskFolder, tmp_path: Path) -> None:
     with Served([tasks.server()], tmp_path / "store", modern=True, settings=AT_ONCE) as wire:
         wire.hello()
         wire.stay()
@@ -209,13 +212,9 @@ def test_a_task_that_asks_when_nobody_can_answer_is_cancelled_and_says_so(tmp_pa
         wait_until(lambda: tasks.count("tasks/cancel", "a"))
 
 
-def test_a_killed_server_that_kept_its_tasks_is_followed_again(tmp_path: Path) -> None:
-    tasks = TaskFolder(tmp_path / "s")
+def test_a_killed_server_that_kept_its_tasks_is_followed_again(tasks: TaskFolder, tmp_path: Path) -> None:
     with Served([tasks.server()], tmp_path / "store", settings=AT_ONCE) as wire:
-        wire.hello()
-        pid = int(wire.text("pid"))
-        id = find_id(start(wire, "a"))
-        wait_until(lambda: tasks.count("tasks/get", "a"))
+        pid, id = begin(wire, tasks)
         os.kill(pid, signal.SIGKILL)
         tasks.set("a", status="completed", result=text("after all"))
         assert id in wire.text("wait_for_tool_output")
@@ -224,13 +223,9 @@ def test_a_killed_server_that_kept_its_tasks_is_followed_again(tmp_path: Path) -
 
 
 @pytest.mark.promise("failures-are-answers")
-def test_why_a_task_cannot_be_followed_at_the_moment_is_its_progress(tmp_path: Path) -> None:
-    tasks = TaskFolder(tmp_path / "s")
+def test_why_a_task_cannot_be_followed_at_the_moment_is_its_progress(tasks: TaskFolder, tmp_path: Path) -> None:
     with Served([tasks.server()], tmp_path / "store", settings=AT_ONCE) as wire:
-        wire.hello()
-        pid = int(wire.text("pid"))
-        id = find_id(start(wire, "a"))
-        wait_until(lambda: tasks.count("tasks/get", "a"))
+        pid, id = begin(wire, tasks)
         tasks.start_as("away")
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: "gone to lunch" in wire.text("get_tool_output", {"id": id, "mode": "raw"}))
@@ -241,13 +236,11 @@ def test_why_a_task_cannot_be_followed_at_the_moment_is_its_progress(tmp_path: P
 
 
 @pytest.mark.parametrize(("lost", "said"), [(True, "no longer has the task"), (False, "no longer offers tasks")])
-def test_a_killed_server_that_lost_its_tasks_ends_the_call_and_says_why(tmp_path: Path, lost: bool, said: str) -> None:
-    tasks = TaskFolder(tmp_path / "s")
+def test_a_killed_server_that_lost_its_tasks_ends_the_call_and_says_why(
+    tasks: TaskFolder, tmp_path: Path, lost: bool, said: str
+) -> None:
     with Served([tasks.server()], tmp_path / "store", settings=AT_ONCE) as wire:
-        wire.hello()
-        pid = int(wire.text("pid"))
-        id = find_id(start(wire, "a"))
-        wait_until(lambda: tasks.count("tasks/get", "a"))
+        pid, id = begin(wire, tasks)
         if lost:
             (tasks.folder / "a.known").unlink()
         else:
@@ -259,8 +252,7 @@ def test_a_killed_server_that_lost_its_tasks_ends_the_call_and_says_why(tmp_path
 
 
 @pytest.mark.parametrize("count", [1_000, pytest.param(100_000, marks=pytest.mark.slow)])
-def test_many_notifications_of_tasks_reach_no_client(tmp_path: Path, modern: bool, count: int) -> None:
-    tasks = TaskFolder(tmp_path / "s")
+def test_many_notifications_of_tasks_reach_no_client(tasks: TaskFolder, tmp_path: Path, modern: bool, count: int) -> None:
     with Served([tasks.server()], tmp_path / "store", modern=modern, settings={"asyncTimeoutSecs": 600}) as wire:
         wire.hello()
         assert wire.text("flood", {"count": count}) == "done"
