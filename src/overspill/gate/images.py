@@ -17,6 +17,7 @@ from overspill.store.spool import SealedOutput
 from overspill.text import encoding
 from overspill.text.humanize import one_line
 from overspill.text.images import BASE64_STARTS, Image, decode_image
+from overspill.text.patterns import compile_pattern
 from overspill.text.regex import regex
 from overspill.types import Block, Kept
 from overspill.wording import replies as wording
@@ -25,7 +26,9 @@ MAX_IMAGES = 10
 """How many images of one output to store and list. Further images are only counted."""
 _DATA_URL = regex(r"(?a)data:image/[\w.+-]{1,50};base64,[A-Za-z0-9+/]+={0,2}")
 _STARTS = ("data:", "DATA:", *BASE64_STARTS)
-_MARKS = ("iVBORw0KGgo", "/9j", "R0lGOD", "UklGR")  # in JSON a slash may be escaped
+_URL_MARK = compile_pattern(b"data:image/", literal=True)  # RE2 finds what is rare in a quarter of the time that `in` takes
+_MARKS = tuple(compile_pattern(mark, literal=True) for mark in (b"iVBORw0KGgo", b"/9j", b"R0lGOD", b"UklGR"))
+"""For JSON, in which a slash may be escaped."""
 _MAX_LEADING_BLANKS = 1000
 _MAX_POINTER_CHARS = 100
 _PLAIN_POINTER = regex(r"(?a)(?:/[\w~.$@:-]+)+")  # others could be mistaken for our own words
@@ -81,7 +84,8 @@ def describe_images(text: str, of: Kept, store: StoreBlob | None) -> tuple[list[
 def find_images(text: str) -> list[tuple[Image, str]]:
     """Each image with its JSON pointer, empty if it has no plain one. Linear time, and quick for text without images."""
     may_be_json = text[:_MAX_LEADING_BLANKS].lstrip().startswith(("{", "[", '"'))
-    if not any(mark in text for mark in (_MARKS if may_be_json else ("data:image/",))):
+    data = encoding.encode(text)
+    if not any(mark.search(data) for mark in (_MARKS if may_be_json else (_URL_MARK,))):
         return []
     return [(image, _spell(path)) for path, value in _strings(text) if (image := decode_image(value)) is not None]
 
