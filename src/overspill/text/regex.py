@@ -7,6 +7,7 @@ from re import Match, Pattern, escape
 from typing import Any, AnyStr, cast
 
 __all__ = ["Match", "Pattern", "Regex", "escape", "regex"]
+_PARTS = tuple(each for each in dir(Pattern) if each[0] != "_")
 
 
 class Regex:
@@ -19,7 +20,7 @@ class _Uncompiled(Regex):
 
     def __getattr__(self, name: str) -> Any:
         compiled = re.compile(*self._spelled)
-        vars(self).update({each: getattr(compiled, each) for each in dir(compiled) if not each.startswith("_")})
+        vars(self).update({each: getattr(compiled, each) for each in _PARTS})
         cast("Any", self).__class__ = Regex  # without `__getattr__`, Python finds attributes faster
         return getattr(self, name)
 
