@@ -85,15 +85,10 @@ def _is_async(tool: Tool) -> bool:
 
 
 def check_arguments(tool: str, args: object) -> None:
-    if isinstance(args, str):
-        raise BadRequest(
-            f"The arguments of {one_line(tool)} must be a JSON object with a value for each name, and what was sent is not. "
-            "Call it again with valid JSON."
-        )
     if not isinstance(args, dict | Mapping):  # checking for dict first is faster
-        raise BadRequest(
-            f"The arguments of {one_line(tool)} must be an object with a value for each name, not {describe_type(args)}."
-        )
+        unread = "a JSON object with a value for each name, and what was sent is not. Call it again with valid JSON."
+        wanted = unread if isinstance(args, str) else f"an object with a value for each name, not {describe_type(args)}."
+        raise BadRequest(f"The arguments of {one_line(tool)} must be {wanted}")
     for name in cast("Mapping[object, object]", args):
         if not isinstance(name, str):
             raise BadRequest(f"The arguments of {one_line(tool)} must have strings as names, not {describe_type(name)}.")

@@ -17,6 +17,7 @@ from overspill.calls.job import Job, current
 from overspill.calls.ledger_writing import LedgerWriting
 from overspill.calls.scheduler import Attend, JobScheduler
 from overspill.errors import BadRequest, RefError, SessionClosed
+from overspill.gate.collect import text_block
 from overspill.gate.gate import Gate
 from overspill.gate.intent import find_intent
 from overspill.gate.recorder import ReplyRecorder
@@ -232,17 +233,15 @@ class CallService:
     def refuse(self, call: ToolCall, error: BaseException, why: str = "", *, is_raised: bool = False) -> Reply:
         """Answer a call that was not made, or whose failure is raised to the host."""
         why = why or str(error)
-        content = [{"type": "text", "text": why}]
-        reply = Reply(text=why, content=content, is_error=True, model=self._gate.settings.model)
+        reply = Reply(text=why, content=[text_block(why)], is_error=True, model=self._gate.settings.model)
         return self._record(call, encode_arguments(call.args), reply, time.perf_counter(), error, is_raised=is_raised)
 
     def _make_job(self, call: ToolCall, tool: Tool, settings: Settings) -> Job:
         is_elsewhere = isinstance(tool, RemoteTool)
         job = Job(call.name, None if is_elsewhere else settings.tool_timeout, self.jobs.new_scope, server=call.server)
         job.is_elsewhere = is_elsewhere
-        job.hide = (
-            partial(self._gate.redaction.redact, tool=call.name, server=call.server) if self._gate.redaction.is_on else None
-        )
+        if self._gate.redaction.is_on:
+            job.hide = partial(self._gate.redaction.redact, tool=call.name, server=call.server)
         return job
 
     async def _answer_without_result(self, job: Job, call: ToolCall, settings: Settings) -> Reply:
@@ -254,8 +253,8 @@ class CallService:
         answer, fits = self._gate.reserve(
             [ReplyDraft((settings.wording.running(job.artifact_id, job.tool, has_notice=self._notice),))]
         )
-        content = [{"type": "text", "text": answer.text}]
-        return Reply(text=answer.text, content=content, fits=fits, job=job.info, new=False, model=self._gate.settings.model)
+        content, model = [text_block(answer.text)], self._gate.settings.model
+        return Reply(text=answer.text, content=content, fits=fits, job=job.info, new=False, model=model)
 
     def _record_job_change(self, job: Job) -> None:
         if job.is_handed_over:

@@ -25,11 +25,8 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         code = serve_through_hub(words, os.environ)
         if code is not None:
             sys.exit(code)
-    gc.disable()  # imports leave little garbage; `program` does the same for its commands
-    program = import_module("overspill.cli.program")
-    gc.freeze()
-    gc.enable()
-    program.main(args)
+    gc.disable()  # until the command is imported, because imports leave little garbage
+    import_module("overspill.cli.program").main(args)
     raise AssertionError("the program exits by itself")
 
 

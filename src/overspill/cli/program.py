@@ -80,7 +80,7 @@ class Commands(CommandGroup):
             finally:
                 if is_new:
                     gc.freeze()  # modules never become garbage, so later collections need not look at them
-                    gc.enable()
+                gc.enable()
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, COMMANDS))

@@ -111,7 +111,7 @@ class Gate:
             data, sealed = rescued
             self.held.put(collected.spool.id, data)
             kept = self._describe(call, collected, sealed, "background")
-            self.kept.add_unstored(kept)
+            self.kept.unstored.put(kept.id, kept)
             return LateOutput(blocks, kept, kept.missing)
 
     async def _other_blocks(self, call: ToolCall, collected: CollectedResult, settings: Settings) -> list[Block]:

@@ -100,7 +100,7 @@ class KeptOutputs:
         self._ledger = ledger
         self._ids: set[str] = set()
         self._latest: BoundedCache[Kept] = BoundedCache(MAX_OUTPUTS_IN_MEMORY)
-        self._unstored: BoundedCache[Kept] = BoundedCache(MAX_UNSTORED_OUTPUTS)
+        self.unstored: BoundedCache[Kept] = BoundedCache(MAX_UNSTORED_OUTPUTS)
 
     @property
     def ids(self) -> Collection[str]:
@@ -111,11 +111,8 @@ class KeptOutputs:
         self._ids.add(kept.id)
         self._latest.put(kept.id, kept)
 
-    def add_unstored(self, kept: Kept) -> None:
-        self._unstored.put(kept.id, kept)
-
     def get(self, id: str) -> Kept | None:
-        kept = self._latest.get(id) or self._unstored.get(id)
+        kept = self._latest.get(id) or self.unstored.get(id)
         if kept is None and id in self._ids:
             events = self._ledger.events_about(id)
             kept = next((event.kept for event in events if isinstance(event, OutputStored) and event.kept.id == id), None)
@@ -125,13 +122,13 @@ class KeptOutputs:
 
     def latest(self) -> list[Kept]:
         """The outputs in memory, oldest first."""
-        return [*self._latest.values(), *self._unstored.values()]
+        return [*self._latest.values(), *self.unstored.values()]
 
     def __contains__(self, id: str) -> bool:
-        return id in self._ids or id in self._unstored
+        return id in self._ids or id in self.unstored
 
     def __len__(self) -> int:
-        return len(self._ids) + len(self._unstored)
+        return len(self._ids) + len(self.unstored)
 
     def __iter__(self) -> Iterator[Kept]:
         """All outputs, oldest first."""
@@ -140,7 +137,7 @@ class KeptOutputs:
             return
         events = self._ledger.events_about("kept")
         yield from (event.kept for event in events if isinstance(event, OutputStored) and event.kept.id in self._ids)
-        yield from self._unstored.values()
+        yield from self.unstored.values()
 
 
 class HeldOutputs(BoundedCache[bytes]):

@@ -99,6 +99,7 @@ class SyncSession:
         self.owns, self.offer_to_programs = self._session.owns, self._session.offer_to_programs
         self.tool_search, self.tool_prefix = self._session.tool_search, self._session.tool_prefix
         self._thread = LoopThread()
+        self._run = self._thread.run  # in the session's thread, so that other threads never see a half-made change
 
     def __enter__(self) -> SyncSession:
         self._thread.start()
@@ -175,7 +176,3 @@ class SyncSession:
     accounting = _blocking(Session.accounting)
     stop = _blocking(Session.stop)
     abort = _blocking(Session.abort)
-
-    def _run(self, work: Callable[[], Awaitable[R] | R]) -> R:
-        """Run `work` in the session's thread, so that other threads never see a half-made change."""
-        return self._thread.run(work)
