@@ -47,7 +47,6 @@ class OverspillPlugin(BasePlugin):
         self._sessions = Sessions(Options("google_adk", **options))
         self._tools = [_RetrievalTool(tool) for tool in self._sessions.definitions]
         self._runs: dict[str, AgentRun] = {}
-        self._searches: weakref.WeakKeyDictionary[AgentRun, dict[str, Searching]] = weakref.WeakKeyDictionary()
         self._requests: dict[tuple[str, str], Any] = {}
 
     async def before_run_callback(self, *, invocation_context: Any) -> None:
@@ -73,7 +72,7 @@ class OverspillPlugin(BasePlugin):
         self._requests[_name_request(callback_context)] = run.begin_request()
         self._ask(llm_request.config)
         llm_request.append_tools(self._tools)
-        search = self._find_search(run, callback_context)
+        search = run.searches[callback_context.agent_name]
         self._hide(llm_request.config, search)
         llm_request.tools_dict = {name: _wrap(tool, run, search) for name, tool in llm_request.tools_dict.items()}
         lines = await compact(run, partial(read_conversation, llm_request.contents))
@@ -91,11 +90,6 @@ class OverspillPlugin(BasePlugin):
                 if declared := getattr(tool, "function_declarations", None):
                     tool.function_declarations = [widen_declaration(each, self._sessions.asking.widen) for each in declared]
 
-    def _find_search(self, run: AgentRun, context: Any) -> Searching:
-        """Find the search of one agent in one run, because agents and users have different tools."""
-        searches = self._searches.setdefault(run, {})
-        return searches.setdefault(context.agent_name, self._sessions.searches.begin())
-
     def _hide(self, config: Any, search: Searching) -> None:
         tools = [tool for tool in config.tools or () if getattr(tool, "function_declarations", None)]
         declared = [each for tool in tools for each in tool.function_declarations]
@@ -107,7 +101,7 @@ class OverspillPlugin(BasePlugin):
         if llm_response.partial:
             return
         if (run := self._runs.get(callback_context.invocation_id)) is not None and llm_response.content is not None:
-            unfold_calls(llm_response.content, self._find_search(run, callback_context))
+            unfold_calls(llm_response.content, run.searches[callback_context.agent_name])
         settle = self._requests.pop(_name_request(callback_context), None)
         if settle is not None and llm_response.usage_metadata is not None:
             settle(llm_response.usage_metadata.total_token_count)

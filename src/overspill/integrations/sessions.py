@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import weakref
+from collections import defaultdict
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -73,7 +74,7 @@ class _Hold:
     """A run's hold on a session. It outlives a run that its framework forgot to end."""
 
     def __init__(self, sessions: Sessions, conversation: str) -> None:
-        self.options, self.asking, self.searching = sessions.options, sessions.asking, sessions.searches.begin()
+        self.options, self.asking, self.begin_search = sessions.options, sessions.asking, sessions.searches.begin
         self._sessions, self.misfit = sessions, sessions.misfit
         self._shared = self.options.find_key(conversation)
         self._given = self.options.session
@@ -179,7 +180,9 @@ class AgentRun:
 
     def __init__(self, hold: _Hold) -> None:
         self._hold = hold
-        self.options, self.drop, self.searching = hold.options, hold.abandon, hold.searching
+        self.options, self.drop, self.searching = hold.options, hold.abandon, hold.begin_search()
+        self.searches = defaultdict[str, Searching](hold.begin_search)
+        """By agent, if agents of the run have different tools."""
         self.open, self.open_sync, self.close, self.close_sync = hold.open, hold.open_sync, hold.close, hold.close_sync
         self.settle: Callable[[int | None], None] = lambda used: None
         """Call this after a request to the model, with the tokens that it used."""
