@@ -82,14 +82,14 @@ class FirstAnswers:
             with suppress(ValueError, TypeError):
                 own_files.write(self._file, dumps({"format": _FORMAT, "t": time.time(), "answers": rows}))
 
-    def find_asked(self, message: Mapping[str, Any]) -> Asked | None:
-        """Return what this message asks, if it is a request whose answer is worth keeping."""
-        if message.get("method") not in _METHODS or message.get("id") is None:
+    def find_asked(self, method: Any, params: object) -> Asked | None:
+        """Return what a request asks, if its answer is worth keeping."""
+        if method not in _METHODS:
             return None
-        params = dumps(message.get("params")).decode()
-        if message["method"] == "initialize":
-            self._client = params
-        return (message["method"], params, self._client) if len(params) <= _MAX_PARAMS else None
+        written = dumps(params).decode()
+        if method == "initialize":
+            self._client = written
+        return (method, written, self._client) if len(written) <= _MAX_PARAMS else None
 
     async def give(self, link: FrontLink) -> None:
         """Answer the client's lines in order, until one has no known answer or `end` is called."""
@@ -122,7 +122,7 @@ class FirstAnswers:
         if not isinstance(found, dict):
             return False
         message = cast("dict[str, Any]", found)
-        asked = self.find_asked(message)
+        asked = None if message.get("id") is None else self.find_asked(message.get("method"), message.get("params"))
         result = asked and self._kept.get(asked)
         if asked and asked[0] == LISTEN:  # its answer comes when the subscription ends
             link.confirm(frames.IS_REQUEST, dumps(message["id"]))

@@ -80,9 +80,7 @@ class FrontLines:
         message: Any = line.message if isinstance(line, SessionMessage) else None
         is_request = isinstance(message, mcp_types.JSONRPCRequest)
         id = dumps(message.id) if is_request else b""
-        if is_request and (
-            asked := self._first.find_asked({"method": message.method, "id": message.id, "params": message.params})
-        ):
+        if is_request and (asked := self._first.find_asked(message.method, message.params)):
             self._asked[id] = asked
         if self._replayed:
             self._replayed -= 1

@@ -80,7 +80,6 @@ class Place:
 
     def __init__(self, folder: str, name: str) -> None:
         self.folder = folder
-        self.name = name
         self.socket, self.lock, self.log = (os.path.join(folder, f"{name}.{kind}") for kind in ("sock", "lock", "log"))
 
     @classmethod

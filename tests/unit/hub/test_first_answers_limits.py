@@ -32,7 +32,7 @@ def first(folder: Path) -> FirstAnswers:
 def learn(folder: Path, *requests: dict[str, Any], answer: dict[str, Any] = LIST) -> None:
     known = first(folder)
     for each in requests:
-        asked = known.find_asked(each)
+        asked = known.find_asked(each["method"], each["params"])
         assert asked
         known.note(asked, b"1", answer)
     known.save()
@@ -63,7 +63,7 @@ async def test_a_clients_files_are_looked_at_only_in_the_thread_that_may_wait_fo
     early, settings = FirstAnswers(tmp_path / "lists", ["proxy"], str(tmp_path), {}), tmp_path / ".overspill.json"
     settings.write_text("{}")
     early.load()
-    asked = early.find_asked(request(1))
+    asked = early.find_asked("tools/list", {})
     assert asked
     early.note(asked, b"1", LIST)
     early.save()

@@ -249,7 +249,7 @@ def test_rights_name_the_sandbox_and_the_limits_of_a_process():
 
 def test_another_process_environment_has_another_hub_and_other_variables_do_not():
     base = {"HOME": "/home/me", "XDG_RUNTIME_DIR": "/"}
-    assert Place.of(base).name == Place.of({**base, "API_KEY": "x", "PATH": "/bin"}).name
+    assert Place.of(base).socket == Place.of({**base, "API_KEY": "x", "PATH": "/bin"}).socket
     for name in ("HTTPS_PROXY", "http_proxy", "SSL_CERT_FILE", "PYTHONPATH", "AWS_PROFILE", "TMPDIR"):
-        assert Place.of(base).name != Place.of({**base, name: "x"}).name
+        assert Place.of(base).socket != Place.of({**base, name: "x"}).socket
     assert process_variables({"API_KEY": "x", "TZ": "UTC"}) == ["TZ=UTC"]

@@ -144,9 +144,9 @@ class Server:
             self.log_once(str(problem))
             raise
 
-    async def connect(self, failed_wait: float = _FAILED_WAIT) -> ServerConnection:
+    async def connect(self) -> ServerConnection:
         """Like `wait_until_connected`, but waits longer for a server that is starting than for one that will restart."""
-        return await self.wait_until_connected(failed_wait if self.problem else _STARTING_WAIT)
+        return await self.wait_until_connected(_FAILED_WAIT if self.problem else _STARTING_WAIT)
 
     async def find_handshake(self, within: float) -> Handshake:
         """Return the server's answer to the handshake: its last one if it is not running. Raises like `wait_until_connected`."""

@@ -45,10 +45,6 @@ class HubAddress(Struct, frozen=True):
         """Make an address with a new token of 256 bits, whose form says what it is."""
         return cls(f"http://127.0.0.1:{port}/mcp", f"overspill_{secrets.token_urlsafe(32)}")
 
-    @property
-    def digest(self) -> str:
-        return identify_token(self.token.encode())
-
     @classmethod
     def find(cls, entry: Node) -> HubAddress | None:
         """Recognize an entry in the usual spelling by the form of its token."""
