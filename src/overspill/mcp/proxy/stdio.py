@@ -35,13 +35,9 @@ Line: TypeAlias = SessionMessage | BadLine | None
 Streams: TypeAlias = "tuple[MemoryObjectReceiveStream[SessionMessage | Exception], OutgoingStream]"
 
 
-async def _take(_: Line) -> None:
-    """Ignore the line."""
-
-
 @asynccontextmanager
 async def message_streams(
-    receive: Receive, outgoing: OutgoingStream, take: Callable[[Line], Awaitable[None]] = _take
+    receive: Receive, outgoing: OutgoingStream, take: Callable[[Line], Awaitable[None]] | None = None
 ) -> AsyncGenerator[Streams]:
     """Wrap a client's input and output in the streams that the SDK serves. A line that is not a message is answered with an
     error. `take` is called for each line before anything acts on it."""
@@ -54,7 +50,8 @@ async def message_streams(
                 async for lines in found:
                     while lines:
                         message = take_last(lines)
-                        await take(message)
+                        if take is not None:
+                            await take(message)
                         if isinstance(message, BadLine):
                             with suppress(anyio.ClosedResourceError):
                                 await outgoing.send(refusal(message))
