@@ -106,7 +106,6 @@ MECHANISMS: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "noise": ("reply.repeats", "leave_out_noise", lambda index, steps, *_: steps),
     "counts": ("signals.count", "boost_counts", lambda *_: None),
     "failures": ("signals.failure", "boost_failures", lambda *_: None),
-    "failures: rare words": ("signals.failure", "_score_rare", lambda *_: {}),
     "failures: where causes are": ("signals.failure", "_plan_causes", lambda *_: []),
     "failures: all that failed": ("signals.failure", "_plan_failures", lambda *_: []),
     "facts": ("signals.facts", "boost_facts", lambda *_: None),
@@ -131,7 +130,6 @@ MECHANISMS: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "rows: comparisons": ("rows.conditions", "_find_comparisons", lambda *_: ()),
     "rows: exclusions": ("rows.conditions", "_find_exclusions", lambda *_: ()),
     "rows: ordered by a column": ("rows.ordering", "_order_by_value", lambda *_: []),
-    "rows: newest of a history": ("rows.ordering", "find_newest_rows", lambda *_, **__: []),
 }
 """Where each mechanism of the engine is, and what it says when it is switched off."""
 

@@ -1,4 +1,4 @@
-"""Clues to the answer besides the words of the question: definitions of its names, yes and no."""
+"""Clues to the answer besides the words of the question: definitions of its names, names in one place, yes and no."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def score_definitions(text: Text, hits: Hits, terms: tuple[Term, ...], worth: li
     return gains
 
 
-def find_sole_places(text: Text, hits: Hits, terms: tuple[Term, ...], *, defining: bool) -> set[int]:
-    """The records that are the only ones to contain a name from the question or, if `defining`, to define it."""
+def find_sole_places(text: Text, hits: Hits, terms: tuple[Term, ...]) -> set[int]:
+    """The records that are the only ones to contain a name from the question."""
     holding: dict[int, set[int]] = {}
     for record, spots in hits.items():
         for start, end, term in spots:
             is_name = terms[term].literal and terms[term].telling and text[start : start + 1].isalpha()
-            if is_name and _find_name(text, start, end) == (start, end) and (not defining or is_defined(text, start, end)):
+            if is_name and _find_name(text, start, end) == (start, end):
                 holding.setdefault(term, set()).add(record)
     return {record for records in holding.values() if len(records) == 1 for record in records}
 

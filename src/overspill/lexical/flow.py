@@ -44,7 +44,7 @@ AFTER = Reach(0.4, 150)
 SECTION = Reach(0.8, 2_000)
 """The words of a section count for each record in it: less in larger sections, which have more words by chance."""
 FOLLOWING = 0.95
-"""A record below a heading, or on the side that the question asks for, ranks just after the record it belongs to."""
+"""What is in the body of a definition, or on the side that the question asks for, ranks just after the record it belongs to."""
 REPLY = 0.9
 """The share of a message's score that the next message of the thread gets, and from that the one after it."""
 
@@ -124,16 +124,16 @@ def _score_sections(outline: Outline, ranking: Ranking) -> Iterator[tuple[int, f
 
 def _list_following(index: Index, query: Query, record: int) -> Iterator[tuple[int, float]]:
     """The records that one leads to, and their share of its score."""
-    outline = index.outline
-    heading = outline.label_at(outline.starts[record])
-    for below in range(record + 1, len(outline)):
-        is_definition = index.traits.has_definitions and outline.ends[below] - outline.starts[record] <= _MAX_BODY_BYTES
-        is_below = heading in outline.lineage(below) and (is_definition or below == record + 1)
-        if not is_below and not (query.after and below == record + 1):
-            break
-        yield below, FOLLOWING
+    if query.after and record + 1 < len(index.outline):
+        yield record + 1, FOLLOWING
     if query.before and record:
         yield record - 1, FOLLOWING
+    outline = index.outline
+    heading = outline.label_at(outline.starts[record])
+    for below in range(record + 1, len(outline) if index.traits.has_definitions else 0):
+        if outline.ends[below] - outline.starts[record] > _MAX_BODY_BYTES or heading not in outline.lineage(below):
+            break
+        yield below, FOLLOWING
     for place, reply in enumerate(_find_replies(index, record) if index.traits.has_replies else (), 1):
         yield reply, REPLY**place
 

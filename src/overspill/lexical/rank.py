@@ -61,10 +61,6 @@ class Ranking(Struct):
     most_worth: float = 0.0
     """The worth of the rarest term of the question that was found."""
 
-    def holds(self, record: int) -> bool:
-        """Whether the record itself matches the question, not only its labels."""
-        return any(self.terms[term].telling for _, _, term in self.hits.get(record, ()))
-
     def best(self, count: int) -> list[int]:
         return list_best(self.scores, count)
 
@@ -102,7 +98,7 @@ def rank(index: Index, query: Query) -> Ranking:
     for record, gain in chain.from_iterable(map(dict[int, float].items, gains)):
         scores[record] += gain
     top = max(scores.values(), default=0.0)
-    for record in find_sole_places(index.text, hits.records, terms, defining=index.traits.has_definitions):
+    for record in find_sole_places(index.text, hits.records, terms):
         scores[record] = max(scores[record], top + WEIGHTS.row_step * scores[record])
     uncounted = asked != present or any(term.telling for term in {*every}.difference(terms))
     everywhere = total > _MAX_FEW_RECORDS and bool(direct) and min(direct.values()) >= total

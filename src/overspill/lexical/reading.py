@@ -61,8 +61,8 @@ _STANDS_FOR_TAG = {
     ),
     **dict.fromkeys((b"tr", b"dt"), _ROW_START),
     **dict.fromkeys((b"/tr", b"/dd"), _ROW_END),
-    **dict.fromkeys(b"p /p br br/ li /li /ul /ol div /div /dt dd".split(), _SOFT_BREAK),
-    **dict.fromkeys((b"/td", b"/th"), b" | "),
+    **dict.fromkeys(b"p /p br br/ li /li /ul /ol div /div dd".split(), _SOFT_BREAK),
+    **dict.fromkeys((b"/td", b"/th", b"/dt"), b" | "),
     b"/label": b" ",
 }
 _MAX_ROW_BYTES = 2_000

@@ -127,10 +127,19 @@ class Finder:
         word = decode(spelling)
         if self._raw and _ESCAPED.search(spelling):
             word = html.unescape(_ESCAPED_LETTER.sub(lambda found: chr(int(found[1], 16)), word))
-        lower = word.lower()
         parts = (*split_subwords(word), *split_words(word), *(sign for sign in self._signs if sign in word))
-        found = (self._literals.get(lower), *(self._stems.get(stem(part)) for part in parts))
+        found = (self._literals.get(word.lower()), *map(self._find_stem, parts))
         return tuple(dict.fromkeys(number for number in found if number is not None))
+
+    def _find_stem(self, word: str) -> int | None:
+        """The term that has the stem of a word, or else one that is slightly shorter or longer: Asia, Asian."""
+        if (number := self._stems.get(stem(word))) is not None:
+            return number
+        for key, number in self._stems.items():
+            shorter = min(len(key), len(word))
+            if shorter >= 4 and abs(len(key) - len(word)) <= 3 and key[:shorter] == word[:shorter]:
+                return number
+        return None
 
 
 def _is_part_of_word(text: Text, start: int, end: int) -> bool:

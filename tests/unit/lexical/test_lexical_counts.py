@@ -156,13 +156,6 @@ def test_a_list_is_of_what_was_asked_for_not_of_words_of_the_request() -> None:
     assert shown.endswith("CREATE VIEW v8 AS SELECT 8;\n(matched 9 records, all shown)")
 
 
-def test_definitions_are_listed_before_what_stands_inside_them() -> None:
-    method, bases = "    def m{0}(self):\n        return {0}\n\n", ", ".join(f"Base{number}" for number in range(30))
-    classes = "".join(f"class C{number}({bases}):\n" + "".join(map(method.format, range(40))) + "\n" for number in range(5))
-    shown = ask(classes, "list all classes", 600).text
-    assert [line[:9] for line in shown.splitlines() if line.startswith("class ")] == [f"class C{number}(" for number in range(5)]
-
-
 def test_how_many_is_answered_by_what_says_a_number() -> None:
     run = "".join(f"test_{number} PASSED\n" for number in range(300)) + "== 2 failed, 300 passed in 0.31s ==\n"
     assert "== 2 failed, 300 passed in 0.31s ==\n" in ask(run, "how many tests passed", 120).text

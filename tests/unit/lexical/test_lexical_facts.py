@@ -11,7 +11,7 @@ from overspill.lexical.select import select
 
 FILLER = "".join(f"<p>The lamp was shown in hall {number} and many people came.</p>" for number in range(30))
 FACTS = "".join(f"<tr><td>{label}</td><td>{value}</td></tr>" for label, value in (("Mass", "4.2 kg"), ("Tint", "ochre")))
-PAGE = f"<html><body><h1>Lamp Aurora</h1>{FILLER}<table>{FACTS}</table><dl><dt>Maker</dt><dd>Orla Ltd</dd></dl></body></html>"
+PAGE = f"<html><body><h1>Lamp Aurora</h1><dl><dt>Maker</dt><dd>Orla Ltd</dd></dl>{FILLER}<table>{FACTS}</table></body></html>"
 
 
 def test_values_are_shown_after_all_that_matches() -> None:

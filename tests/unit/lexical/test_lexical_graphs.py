@@ -34,21 +34,6 @@ def test_references_with_a_scheme_before_the_key_are_followed():
     assert "Clinic 5 North" in ask(database, f"Which clinic did {name} visit on 2021-03-18?", 300)
 
 
-def test_a_relative_of_a_relative_is_found():
-    people: list[dict[str, Any]] = []
-    for number in range(90):
-        person = {"handle": f"p{number}_{GIVEN[number % 10].lower()}", "title": f"{GIVEN[number % 10]} the {number}th"}
-        if number > 8:
-            person["mother"] = people[number // 3]["handle"]
-            person["father"] = people[number // 3 + 1]["handle"]
-        people.append(person)
-    database = {"people": people, "towns": [{"town": f"Town {number}", "size": number} for number in range(20)]}
-    mother = people[80 // 3]
-    father = next(each for each in people if each["handle"] == mother["father"])
-    answer = ask(database, f"Who was the father of the mother of {people[80]['title']}?", 300)
-    assert father["title"] in answer
-
-
 def make_payments() -> dict[str, list[dict[str, Any]]]:
     """The keys of both tables are numbers from one on, and accounts are called by none of their columns."""
     clerks = [{"clerk": number, "name": f"{GIVEN[number % 10]} {FAMILY[number % 7]}"} for number in range(1, 60)]

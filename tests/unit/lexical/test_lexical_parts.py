@@ -240,11 +240,6 @@ def test_rows_are_ordered_by_the_column_a_question_names() -> None:
     assert _rows(CITIES, "what was the earliest founded")[0] == "Aby,Norland,500,3 May 1200"
 
 
-def test_the_first_and_the_last_row_are_where_they_stand() -> None:
-    assert _rows(CITIES, "the first city listed")[0] == "Aby,Norland,500,3 May 1200"
-    assert _rows(CITIES, "the last 2 listed")[:2] == ["Eel,Norland,15,2001", "Dun,Sudland,1200,12 June 1200"]
-
-
 def test_a_question_without_order_or_a_text_without_tables_has_no_ordered_rows() -> None:
     assert _rows(CITIES, "people of Bex") == []
     assert _rows("just a line\n", "the largest") == []

@@ -17,14 +17,12 @@ from overspill.lexical.rank import Ranking
 from overspill.lexical.rows.cells import find_column, read_rows
 from overspill.lexical.rows.mentions import Question, Words, find_anchors, find_sayings
 from overspill.lexical.rows.relations import follow, list_tables, read_references
-from overspill.lexical.words import read_related, read_stems, split_words, stem
+from overspill.lexical.words import read_related, split_words, stem
 from overspill.tables.schema import POSSIBLE, SURE, Reference
 
 _MAX_STEPS = 4
 """How many references the answer may be away. A reference that is less than sure counts as two."""
 _MAX_SHOWN, _MAX_MEETING, _MAX_FOUND = 8, 40, 60
-_FAR = 3
-"""How far to follow references if the question asks for nothing the tables know."""
 _MAX_NAMED, _MAX_GROUPS = 6, 3
 """How many rows a name may refer to, and how many things a question may name."""
 _MAX_BESIDE = 5
@@ -36,8 +34,6 @@ _MIN_SHARE = 0.5
 """Rows that mention less than this share of the best one do not pass it on to others."""
 _MIN_WORTH = 0.4
 """The least worth of a name, as a share of the rarest word. A name worth less is only a mention."""
-_NAMED, _MEANT = 4, 3
-"""The worth of the name of a table or of a column that refers to it, and the most that its other columns are worth."""
 
 _Way = tuple[int, list[Reference]]
 """How strongly the question asks for the table at its end, and the steps that lead there."""
@@ -177,26 +173,24 @@ class _Connector:
         ways.sort(key=lambda pair: (-pair[1][0], len(pair[1][1])))
         passed: list[int] = []
         rest: list[int] = []
-        used: set[int] = set()
         for start, (_, steps) in ways:
-            rows: dict[int, int] = {row: row for row in groups[start]}
+            rows = groups[start]
             for step in steps:
                 rows = self._follow_alike(step, rows)
                 passed += rows
-            used.update(rows.values())
             order = rows if are_meeting else sorted(rows, key=lambda row: -self._ranking.scores.get(row, 0.0))
             asked = [row for row in order if row not in known]
             yield from asked[:_MAX_SHOWN]
             rest += asked[_MAX_SHOWN:]
-            passed += self._refer(rows, 1)
+            passed += self._refer(rows)
         yield from rest
-        yield from sorted(centers, key=lambda row: row not in used)[:_MAX_SHOWN]
+        yield from centers[:_MAX_SHOWN]
         if are_meeting:
             others = [step for step in self._crosslinks if step.source != step.target]
-            yield from () if ways else (row for row in self._refer(centers, 1, others) if row not in known)
+            yield from () if ways else (row for row in self._refer(centers, others) if row not in known)
             return
         yield from passed
-        yield from self._refer(centers, 1 if ways else _FAR)
+        yield from self._refer(centers)
         own = [step for step in self._steps if step.source == step.target and not step.is_forward]
         yield from self._list_referring(groups, own if ways else self._steps)
 
@@ -215,17 +209,12 @@ class _Connector:
                 groups.setdefault(number, []).append(row)
         return groups
 
-    def _refer(self, rows: Iterable[int], depth: int, steps: Sequence[Reference] = ()) -> Iterator[int]:
-        """The rows that these refer to, and so on up to `depth`. Lists are followed only from these rows: they lead to many."""
+    def _refer(self, rows: Iterable[int], steps: Sequence[Reference] = ()) -> Iterator[int]:
+        """The rows that these refer to."""
         groups = self._group(rows)
-        for number in range(depth):
-            found: list[int] = []
-            for step in steps or self._steps:
-                relation = self._relations[step.source]
-                if step.is_forward and step.source in groups and (number == 0 or step.column not in relation.lists):
-                    found += (record for _, record in follow(self._index, self._relations, step, groups[step.source]))
-            yield from found
-            groups = self._group(found)
+        for step in steps or self._steps:
+            if step.is_forward and step.source in groups:
+                yield from (record for _, record in follow(self._index, self._relations, step, groups[step.source]))
 
     def _list_referring(self, groups: dict[int, list[int]], steps: list[Reference]) -> Iterator[int]:
         """Some rows of each table that refer to these, and what else they refer to: a question may name them by that."""
@@ -235,51 +224,39 @@ class _Connector:
                 rows = [record for _, record in follow(self._index, self._relations, step, groups[step.source])]
                 found += nlargest(_MAX_BESIDE, rows, key=lambda record: self._ranking.scores.get(record, 0.0))
         yield from found
-        yield from self._refer(found, 1)
+        yield from self._refer(found)
 
-    def _follow_alike(self, step: Reference, rows: dict[int, int]) -> dict[int, int]:
-        """Maps each row at the end of a step to the center it came from. Also follows other steps between the same tables."""
-        found: dict[int, int] = {}
-        for each in [step] if step.source == step.target else self._crosslinks:
-            if (each.source, each.target) == (step.source, step.target):
-                for start, record in follow(self._index, self._relations, each, list(rows)):
-                    found.setdefault(record, rows[start])
-        return found
+    def _follow_alike(self, step: Reference, rows: list[int]) -> list[int]:
+        """The rows at the end of a step, and of other steps between the same tables."""
+        alike = [each for each in self._crosslinks if (each.source, each.target) == (step.source, step.target)]
+        steps = [step] if step.source == step.target else alike
+        return list(dict.fromkeys(record for each in steps for _, record in follow(self._index, self._relations, each, rows)))
 
     def _list_ways(self, start: int) -> list[_Way]:
         """The ways to the tables that the question asks for, in its own words or else in alternative words."""
         name = " ".join(self._relations[start].name)
         own = [*self._relations[start].columns, name]
         shortest = [steps for steps in _find_shortest(self._steps, start, _MAX_STEPS).values() if steps]
-        own_steps = (step for step in self._steps if step.source == step.target == start and step.is_forward)
-        found: list[_Way] = [(_NAMED, [step]) for step in own_steps if self._is_named(step)]
         for words in (self._question.words, self._other):
             foreign = [word for word in words if find_column(own, [word]) is None]
-            others = [word for word in words if find_column([name], [word]) is None]
-            ways = [(self._measure(steps, others, foreign), steps) for steps in shortest]
-            least = min(_NAMED, max((worth for worth, _ in ways), default=0))
-            if ways := [way for way in ways if way[0] >= max(1, least)]:
-                return [*found, *ways]
-        return found
+            ways = [(self._measure(steps, foreign), steps) for steps in shortest]
+            most = max((worth for worth, _ in ways), default=0)
+            if most:
+                return [way for way in ways if way[0] >= most]
+        return []
 
     def _list_ways_on(self, start: int, said: Words) -> list[_Way]:
         words = [word for place, word in enumerate(self._question.words) if place not in said]
         steps = [step for step in self._crosslinks if step.is_forward and step.source != step.target]
-        ways = [(self._measure(each, words, words), each) for each in _find_shortest(steps, start, 2).values() if each]
+        ways = [(self._measure(each, words), each) for each in _find_shortest(steps, start, 2).values() if each]
         return [way for way in ways if way[0]]
 
-    def _measure(self, steps: list[Reference], words: list[str], foreign: list[str]) -> int:
-        """How strongly a question asks for the table at the end of a way, by naming it, its columns, or one that refers to it."""
-        relation, last = self._relations[steps[-1].target], steps[-1]
-        stems = set(map(stem, foreign))
-        alike = {other for each in stems for other in read_related().get(each, ())}
-        is_named = find_column([" ".join(relation.name)], foreign) is not None
-        is_named = is_named or (bool(relation.name) and alike.issuperset(relation.name))
-        is_whole = bool(relation.name) and stems.issuperset(relation.name)
-        telling = (parts for parts in map(set, relation.cores) if parts and not read_stems("general").issuperset(parts))
-        columns = sum(map(stems.issuperset, telling)) or find_column(relation.columns, foreign) is not None
-        is_referred = last.is_forward and find_column([self._relations[last.source].columns[last.column]], words) is not None
-        return max(_NAMED * is_named + is_whole + min(columns, _MEANT), _NAMED * is_referred)
+    def _measure(self, steps: list[Reference], words: list[str]) -> int:
+        """How strongly these words ask for the table at the end of a way: most if they name it, less if only a column of it."""
+        relation = self._relations[steps[-1].target]
+        if find_column([" ".join(relation.name)], words) is not None:
+            return 2
+        return int(find_column(relation.columns, words) is not None)
 
 
 def _find_shortest(steps: list[Reference], start: int, most: int) -> dict[int, list[Reference]]:

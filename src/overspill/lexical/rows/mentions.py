@@ -119,8 +119,7 @@ class Question:
 
 
 def find_sayings(index: Index, question: Question, ranking: Ranking, relations: list[Relation]) -> dict[int, Saying]:
-    """The words of the question in each row. The name of a table or column alone does not name a row."""
-    kinds = {name[0] for relation in relations for name in (relation.name, *relation.words) if len(name) == 1}
+    """The words of the question in each row."""
     held: dict[int, dict[int, float]] = {relation.table.first: {} for relation in relations}
     for record, spots in ranking.hits.items():
         table = index.outline.table_of(record)
@@ -134,8 +133,7 @@ def find_sayings(index: Index, question: Question, ranking: Ranking, relations: 
         for record, cells in read_rows(index, relation.table, records) if records else ():
             for number, (column, cell) in enumerate(zip(relation.columns, cells, strict=True)):
                 for start, end in question.find(column, cell):
-                    if end - start > 1 or stem(question.words[start]) not in kinds:
-                        found.setdefault(record, {}).setdefault((start, end), number)
+                    found.setdefault(record, {}).setdefault((start, end), number)
         times = Counter((column, place) for places in found.values() for place, column in places.items())
         for record, places in found.items():
             said = frozenset(word for place in places for word in range(*place))

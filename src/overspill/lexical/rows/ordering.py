@@ -1,12 +1,9 @@
-"""Answers questions about order: the largest, the fewest, the top five, the first, the last.
-
-Tables have named columns, and histories begin with the newest.
-"""
+"""Answers questions about order, by the columns of tables: the largest, the fewest, the top five, the oldest."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from heapq import nlargest
 from itertools import islice
 
@@ -29,17 +26,14 @@ _WORDS_AFTER_SUPERLATIVE = 4
 _MIN_MEASURED, _MIN_MEASURED_SHARE = 3, 0.3
 """The number and share of rows with a measure that a column needs to order them."""
 _COUNT = regex(r"\d{1,6}")
-_COMMIT = regex(rb"(?:commit )?[0-9a-f]{7,64}\b")
 
 
 class _OrderQuestion(Struct, frozen=True):
-    """The order that a question asks for: the positions of its superlative and of its "first" or "last", -1 for none."""
+    """The order that a question asks for: the position of its superlative, -1 for none."""
 
     words: list[str]
     most: int
     high: bool
-    place: int
-    last: bool
 
     @property
     def when(self) -> bool:
@@ -52,28 +46,26 @@ class _OrderQuestion(Struct, frozen=True):
 
     @property
     def many(self) -> int:
-        at, spelt = max(self.most, self.place), {word: number for number, word in enumerate(read_list("numbers"), 1)}
-        near = self.words[max(0, at - 1) : at + 2]
+        spelt = {word: number for number, word in enumerate(read_list("numbers"), 1)}
+        near = self.words[max(0, self.most - 1) : self.most + 2]
         return next((spelt.get(word) or int(word) for word in near if word in spelt or _COUNT.fullmatch(word)), 1)
 
 
 def asks_for_order(query: Query) -> bool:
-    asked = _parse_question(query.text)
-    return asked.most >= 0 or asked.place >= 0
+    return _parse_question(query.text).most >= 0
 
 
 def _parse_question(question: str) -> _OrderQuestion:
     words = re.findall(r"[^\W_]+", question.lower())
-    high, last = read_lexicon("high"), read_lexicon("last")
-    most = next((number for number, word in enumerate(words) if word in high or word in read_lexicon("low")), -1)
-    place = next((number for number, word in enumerate(words) if word in last or word in read_lexicon("first")), -1)
-    return _OrderQuestion(words, most, most >= 0 and words[most] in high, place, place >= 0 and words[place] in last)
+    high, low = read_lexicon("high"), read_lexicon("low")
+    most = next((number for number, word in enumerate(words) if word in high or word in low), -1)
+    return _OrderQuestion(words, most, most >= 0 and words[most] in high)
 
 
 def find_ordered_rows(index: Index, query: Query, ranking: Ranking, among: Sequence[int] = ()) -> Boost:
     """Finds no rows if the question does not ask for an order or nothing can be ordered. `among` limits the rows to compare."""
     asked = _parse_question(query.text)
-    if asked.most < 0 and asked.place < 0:
+    if asked.most < 0:
         return Boost()
     by_table: dict[Table, Sequence[int]] = {}
     if among:
@@ -82,35 +74,23 @@ def find_ordered_rows(index: Index, query: Query, ranking: Ranking, among: Seque
     else:
         likeliest = _find_likeliest_tables(index, ranking)
         by_table = {table: range(table.first, table.last - ends_with_total(index, table)) for table in likeliest}
-    for table, records in by_table.items() if asked.most >= 0 else ():
+    for table, records in by_table.items():
         if rows := _order_by_value(index, table, asked, ranking, records):
             return Boost(rows=rows, evidence=WEIGHTS.evidence_of_value, is_compared=True)
-    return Boost() if among or asked.place < 0 else _order_by_place(index, by_table, asked)
-
-
-def _order_by_place(index: Index, tables: Collection[Table], asked: _OrderQuestion) -> Boost:
-    """The first or last rows, for questions that name no column."""
-    rows = list[int]() if tables else find_newest_rows(index, asked.many, newest=asked.last)
-    for table in tables:
-        edge = range(table.last - 1, table.first - 1, -1) if asked.last else range(table.first, table.last)
-        rows += edge[: min(_MAX_ROWS, asked.many + 1)]
-    return Boost(rows=rows, evidence=WEIGHTS.evidence_of_place if rows else 0.0)
+    return Boost()
 
 
 def _find_likeliest_tables(index: Index, ranking: Ranking) -> list[Table]:
-    """The tables whose header and best row contain most of the question; longer ones first if they contain the same."""
-    outline = index.outline
+    """The tables whose best row contains most of the question; longer ones first if they contain the same."""
     best: dict[int, float] = {}
     for record, score in ranking.scores.items():
-        if table := outline.table_of(record):
+        if table := index.outline.table_of(record):
             best[table.first] = max(score, best.get(table.first, 0.0))
 
     def relevance(table: Table) -> tuple[float, int]:
-        labels = (table.header, outline.under[table.first])
-        header = sum(ranking.worth[term] for term in {term for label in labels for term in ranking.labels.get(label, ())})
-        return header + best.get(table.first, 0.0), table.last - table.first
+        return best.get(table.first, 0.0), table.last - table.first
 
-    return nlargest(_MAX_TABLES, outline.tables, key=relevance)
+    return nlargest(_MAX_TABLES, index.outline.tables, key=relevance)
 
 
 def _measure_rows(index: Index, table: Table, column: int, scale: Scale, records: Sequence[int] = ()) -> list[tuple[float, int]]:
@@ -158,11 +138,3 @@ def _choose_column(names: list[str], columns: list[list[str]], asked: _OrderQues
     )
     others = (meant, named, find_column(names, near), find_column(names, ["size"]))
     return next((column for column in others if column is not None), None)
-
-
-def find_newest_rows(index: Index, count: int, *, newest: bool) -> list[int]:
-    """The commits at one end of a history; empty if this is not one."""
-    if not index.traits.is_log or not _COMMIT.match(index.text):
-        return []
-    total = len(index.outline)
-    return list(range(min(count, total)) if newest else range(total - 1, max(-1, total - 1 - count), -1))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from overspill.lexical.boost import Boost, Order, Step, order_by_score, order_by_tier
 from overspill.lexical.failures import Signs, list_backwards, read_signs
 from overspill.lexical.index import Index
@@ -13,9 +11,6 @@ from overspill.lexical.weights import WEIGHTS
 
 _STRETCH_TOKENS = 450
 _MAX_STRETCH_SHARE, _MIN_STRETCH_SHARE = 0.8, 0.4
-_RARE_TOKENS, _RARE_SHARE = 200.0, 0.2
-_MAX_RARE_RECORDS = 3
-"""A word of the question in at most this many records is its subject, even if the question is about a failure."""
 _VERDICTS_SHARE = 0.7
 _REPORTS_SHARE = 0.4
 _SMALL_OUTPUT_BYTES = 4_000_000
@@ -36,16 +31,7 @@ def boost_failures(index: Index, query: Query, ranking: Ranking) -> Boost | None
         blame[record] = blame.get(record, 0.0) + top * share
     order = order_by_score(blame)
     steps = _plan_failures(ranking, signs, dict(order)) if query.listing else _plan_causes(signs, order)
-    rare = Step(order_by_score(_score_rare(ranking)), lambda tokens: max(_RARE_TOKENS, _RARE_SHARE * tokens))
-    return Boost(first=(rare, *steps, Step(order)), is_whole=True, matches=frozenset(signs.failing), evidence=signs.evidence)
-
-
-def _score_rare(ranking: Ranking) -> dict[int, float]:
-    """Records with a word of the question that is in hardly any other."""
-    held = {record: {term for _, _, term in spots if ranking.terms[term].telling} for record, spots in ranking.hits.items()}
-    spread = Counter(term for terms in held.values() for term in terms)
-    rare = {term for term, times in spread.items() if times <= _MAX_RARE_RECORDS}
-    return {record: ranking.scores[record] for record, terms in held.items() if not rare.isdisjoint(terms)}
+    return Boost(first=(*steps, Step(order)), is_whole=True, matches=frozenset(signs.failing), evidence=signs.evidence)
 
 
 def _plan_failures(ranking: Ranking, signs: Signs, scores: dict[int, float]) -> list[Step]:
