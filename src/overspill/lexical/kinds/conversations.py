@@ -31,7 +31,7 @@ _THREAD = regex(
     rb"(?::\s{1,8}\S| #?\d{1,10}\b[^\n.]{0,40}$)",
 )
 """The beginning of a thread: `Thread: Slow queries`, or `Issue 12 (closed)` and `Title: Slow queries`."""
-_QUOTED = regex(rb"[>|]")
+_QUOTES = (b">", b"|")
 _MIN_MESSAGES = 3
 _MAX_MESSAGES_SHARE = 0.5
 """With a larger share of such lines, they are the entries of a log."""
@@ -59,12 +59,13 @@ def _cut_messages(text: Text, start: int, end: int, outline: Outline, cut_embedd
     """Text quoted from another message is a separate record. The number and title of a thread may take a line each."""
     archive = Paragraphs(text, outline, _MAX_PARAGRAPH_BYTES)
     was_quoted = is_header = is_title = False
+    may_sign = _MAY_SIGN.encode()
     for line_start, line_end in iterate_lines(text, start, end):
         line = text[line_start:line_end]
-        continues_header, is_header = is_header, _HEADER.match(line) is not None
+        continues_header, is_header = is_header, b": " in line and _HEADER.match(line) is not None
         continues_title, is_title = is_title, False
-        is_quoted = _QUOTED.match(line) is not None
-        if is_blank(line) or is_blank(line.lstrip(b">| ")):
+        is_quoted = line[:1] in _QUOTES
+        if is_blank(line.lstrip(b">| ")):
             archive.end_paragraph()
         elif (archive.opened < 0 or continues_title) and _THREAD.match(line):
             is_title = True
@@ -72,7 +73,7 @@ def _cut_messages(text: Text, start: int, end: int, outline: Outline, cut_embedd
                 outline.label_ends[archive.label] = archive.closed = line_end
             else:
                 archive.heading(line_start, line_end, _THREAD_DEPTH)
-        elif _SIGNED.match(line) or (is_header and not continues_header):
+        elif (line.rstrip()[-1:] in may_sign and _SIGNED.match(line)) or (is_header and not continues_header):
             archive.heading(line_start, line_end, _THREAD_DEPTH + 1)
         else:
             if is_quoted != was_quoted:
