@@ -17,6 +17,7 @@ from overspill.extraction.chunks import Span
 from overspill.reading.positions import View
 from overspill.store.protocols import Reader
 from overspill.text.encoding import clean, decode, encode
+from overspill.text.lines import join_spans
 from overspill.text.regex import regex
 from overspill.types import Excerpt
 
@@ -181,14 +182,8 @@ def _find_places(data: memoryview, wanted: _Wanted, recognise: Callable[[bytes],
 def _find_surroundings(places: Iterable[Span], chars: int, end: int) -> tuple[Span, ...]:
     """Each place, extended to contain any quote of `chars` characters that overlaps it."""
     margin = chars * _MAX_CHAR_BYTES
-    merged: list[Span] = []
-    for place in sorted(places):
-        span = Span(max(place.start - margin, 0), min(place.end + margin, end))
-        if merged and span.start <= merged[-1].end:
-            before = merged.pop()
-            span = Span(before.start, max(before.end, span.end))
-        merged.append(span)
-    return tuple(merged)
+    around = ((max(place.start - margin, 0), min(place.end + margin, end)) for place in places)
+    return tuple(Span(*each) for each in join_spans(around))
 
 
 def _search_once(data: memoryview, spans: Sequence[Span], wanted: _Wanted, recognise: Callable[[bytes], str]) -> dict[str, Span]:

@@ -18,11 +18,11 @@ from overspill.lexical.cutting import COLOUR_START, PART_BYTES, Parts, cut_whole
 from overspill.lexical.kinds import recognise
 from overspill.lexical.kinds.kind import Kind, Traits
 from overspill.lexical.locate import BLOCK_BYTES, Places, locate
-from overspill.lexical.outline import Outline, Source, Table, join_spans
+from overspill.lexical.outline import Outline, Source, Table
 from overspill.lexical.query import Term
 from overspill.lexical.scan import TermSamples
 from overspill.tables.table import Span, Text
-from overspill.text.lines import count_line_ends
+from overspill.text.lines import count_line_ends, join_spans
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from overspill.tables.table import FoundTable, Omission, RowFormat, Span
+from overspill.tables.table import FoundTable, Omission, RowFormat
 
 Source: TypeAlias = bytes | mmap
 """The stored bytes."""
@@ -145,14 +145,3 @@ class Outline:
             return None
         found = bisect_right(self.tables, record, key=_FIRST) - 1
         return self.tables[found] if found >= 0 and record < self.tables[found].last else None
-
-
-def join_spans(spans: list[Span]) -> list[Span]:
-    """Sorts spans, and joins those that touch or overlap."""
-    joined: list[Span] = []
-    for start, end in sorted(spans):
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
-        else:
-            joined.append((start, end))
-    return joined

@@ -10,6 +10,7 @@ from overspill.record import events
 from overspill.record.events import Entry, ModelCalled, OutputRetrieved
 from overspill.store.keep import Opening
 from overspill.text import tokens
+from overspill.text.lines import join_spans
 
 MAX_TRACKED_OUTPUTS = 4_096
 """How many outputs to track the retrieved parts of."""
@@ -113,13 +114,7 @@ class Counters(Struct):
         if len(self.retrieved) > MAX_TRACKED_OUTPUTS:  # also outputs of other sessions
             self._stop_tracking(next(iter(self.retrieved)))
         if event.end > event.start:
-            merged: list[tuple[int, int]] = []
-            for start, end in sorted([*self.seen.get(event.id, []), (event.start, event.end)]):
-                if merged and start <= merged[-1][1]:
-                    merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-                else:
-                    merged.append((start, end))
-            self.seen[event.id] = merged
+            self.seen[event.id] = join_spans([*self.seen.get(event.id, []), (event.start, event.end)])
 
     def _stop_tracking(self, id: str) -> None:
         size = self.sizes.pop(id, None)

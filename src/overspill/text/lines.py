@@ -1,8 +1,8 @@
-"""Finding and counting lines. A line ends with LF, CRLF or CR, and with nothing else."""
+"""Finding and counting lines, and joining stretches of text. A line ends with LF, CRLF or CR, and with nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate, chain, pairwise
 from mmap import mmap
 
@@ -48,6 +48,17 @@ def _iterate_steps(text: bytes | bytearray | mmap, start: int, end: int) -> Iter
 
 def end_long_line(text: bytes | bytearray | mmap, start: int, end: int) -> int:
     return pieces.find(text, b"\n", start, end) + 1 or end
+
+
+def join_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Sorts spans, and joins those that touch or overlap."""
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
 
 
 def is_blank(line: bytes | bytearray) -> bool:

@@ -11,8 +11,7 @@ from random import Random
 from msgspec import Struct
 
 from overspill.lexical.failures import find_giving_up
-from overspill.lexical.outline import join_spans
-from overspill.text.lines import count_line_ends
+from overspill.text.lines import count_line_ends, join_spans
 from overspill.types import Size
 
 MAX_WHOLE_BYTES = 256 << 10

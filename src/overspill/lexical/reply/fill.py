@@ -8,12 +8,12 @@ from msgspec import Struct
 
 from overspill.lexical.boost import Order, Step
 from overspill.lexical.index import Index
-from overspill.lexical.outline import join_spans
 from overspill.lexical.rank import Ranking
 from overspill.lexical.reply.render import make_locator, render
 from overspill.lexical.reply.trim import Trimmer, intersect_spans
 from overspill.lexical.rows.cells import find_header
 from overspill.tables.table import Span
+from overspill.text.lines import join_spans
 
 _MIN_ADDITION_TOKENS = 4
 """With less room, adding a record is not worth a try."""

@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 from overspill.lexical.index import Index
 from overspill.lexical.kinds.lines import split_long
-from overspill.lexical.outline import join_spans
 from overspill.lexical.rank import Ranking
 from overspill.lexical.words import read_lexicon, split_subwords, stem
 from overspill.tables.table import Span, Text
-from overspill.text.lines import iterate_lines
+from overspill.text.lines import iterate_lines, join_spans
 from overspill.text.regex import regex
 
 _PIECE_BYTES = 160
