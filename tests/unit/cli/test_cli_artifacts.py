@@ -21,11 +21,6 @@ LINES = "".join(f"line {n}\n" for n in range(1, 101))
 NOBODY = "art_1794723580256_0000000000000000000"
 
 
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
-    return Place(tmp_path, monkeypatch, capsys)
-
-
 def test_an_empty_or_missing_store_lists_nothing(place: Place):
     assert place.overspill("artifacts", "list") == (0, "No stored outputs.\n", "")
     assert place.overspill("artifacts", "list", "--json") == (0, "[]\n", "")

@@ -32,11 +32,6 @@ def test_every_command_takes_them_once(name: str, command: click.Command):
         assert spellings.count(option) == (0 if name == "hook" else 1)
 
 
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
-    return Place(tmp_path, monkeypatch, capsys)
-
-
 def test_quiet_keeps_errors_and_drops_everything_else(place: Place):
     Path("a.txt").write_text("one\n")
     assert "No match in a.txt." in place.overspill("extract", "zebra", "a.txt").err

@@ -27,12 +27,6 @@ PROGRAM = str(Path(sys.executable).with_name("overspill"))
 CHECK_COMMAND = "Run its command in a shell and see what it prints."
 
 
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
-    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
-    return Place(tmp_path, monkeypatch, capsys)
-
-
 def examined(place: Place, servers: dict[str, Any], *options: str) -> dict[str, tuple[str, str, str]]:
     """Level, text and advice by server."""
     Path("mcp.json").write_text(json.dumps({"mcpServers": servers}))

@@ -19,11 +19,6 @@ QUESTION = "why did step 300 fail"
 WHERE = "Lines, positions and quotes refer to the decoded text."
 
 
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
-    return Place(tmp_path, monkeypatch, capsys)
-
-
 def write(data: bytes, name: str = "app.log") -> str:
     """The name says nothing: what a file is shows in its bytes."""
     Path(name).write_bytes(data)

@@ -18,11 +18,6 @@ ANSWER = "the retry limit is 7 attempts\n"
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
-    return Place(tmp_path, monkeypatch, capsys)
-
-
-@pytest.fixture
 def folder(place: Place) -> Path:
     root = Path("project")
     (root / "deep" / "er").mkdir(parents=True)

@@ -6,17 +6,11 @@ import gzip
 import json
 import re
 import shlex
-from pathlib import Path
 
 import pytest
 from commands import Place
 
 LINES = "".join(f"line {number} of many\n" for number in range(1, 5001))
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
-    return Place(tmp_path, monkeypatch, capsys)
 
 
 def get(place: Place, data: str | bytes, *options: str) -> tuple[int, str, str]:

@@ -3,20 +3,13 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-import pytest
 from commands import Place
 
 from overspill.session.sync import SyncSession
 from overspill.settings import Settings
 from overspill.store.files.store import FileStore
 from overspill.testing import SlowTool
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
-    return Place(tmp_path, monkeypatch, capsys)
 
 
 @contextmanager

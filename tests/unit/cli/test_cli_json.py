@@ -29,11 +29,6 @@ SINGLE = {
 """Commands with --json that print one thing, and which."""
 
 
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
-    return Place(tmp_path, monkeypatch, capsys)
-
-
 def list_settings(found: dict[str, dict[str, Any]]) -> list[Any]:
     return [{"key": key, **row} for key, row in found.items()]
 

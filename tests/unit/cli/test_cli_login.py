@@ -21,13 +21,6 @@ URL = "https://mcp.example.com/mcp"
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
-    for name in ("CLAUDE_CONFIG_DIR", "XDG_DATA_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    return Place(tmp_path, monkeypatch, capsys)
-
-
-@pytest.fixture
 def notes() -> Iterator[Door]:
     with door() as opened:
         opened.be_issuer()

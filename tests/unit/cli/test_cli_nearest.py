@@ -12,11 +12,6 @@ from commands import Place
 LOG = "".join(f"INFO {'step' if number % 3 else 'part'} {number} done\n" for number in range(3000))
 
 
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
-    return Place(tmp_path, monkeypatch, capsys)
-
-
 def extract(place: Path, question: str, *options: str) -> subprocess.CompletedProcess[str]:
     (place / "build.log").write_text(LOG)
     environ = {"HOME": str(place), "XDG_CONFIG_HOME": str(place), "TMPDIR": str(place), "LANG": "C.UTF-8"}

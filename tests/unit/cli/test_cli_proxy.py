@@ -19,11 +19,6 @@ pytestmark = pytest.mark.slow
 SECRET = "s3cret-value"  # noqa: S105
 
 
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
-    return Place(tmp_path, monkeypatch, capsys)
-
-
 ONE_WAY = (
     "overspill: error: Give exactly one of `-- COMMAND ARGS…`, --url URL, --url-env VARIABLE, --config FILE or "
     "--config-env VARIABLE. For a settings file, use --settings.\n"

@@ -1,15 +1,9 @@
 """`overspill stats`: figures over all sessions that can still be seen."""
 
 import json
-from pathlib import Path
 
 import pytest
 from commands import Place
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
-    return Place(tmp_path, monkeypatch, capsys)
 
 
 def test_figures_of_all_sessions_are_summed(place: Place):

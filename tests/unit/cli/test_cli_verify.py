@@ -2,7 +2,6 @@
 
 import json
 import os
-from pathlib import Path
 
 import anyio
 import pytest
@@ -12,11 +11,6 @@ from overspill.retrieval.archive import Archive
 from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.store.files.store import FileStore
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
-    return Place(tmp_path, monkeypatch, capsys)
 
 
 def test_unchanged_outputs_pass(place: Place):

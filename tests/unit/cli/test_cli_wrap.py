@@ -30,12 +30,6 @@ finally:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
-    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
-    return Place(tmp_path, monkeypatch, capsys)
-
-
-@pytest.fixture
 def cursor(place: Place) -> Path:
     file = place.root / ".cursor" / "mcp.json"
     file.parent.mkdir()

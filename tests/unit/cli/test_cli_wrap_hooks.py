@@ -34,12 +34,6 @@ REMINDER = {"matcher": "compact|resume", "hooks": [{"type": "command", "command"
 SERVER = {"type": "stdio", "command": "overspill", "args": ["serve", "claude-code"]}
 
 
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
-    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
-    return Place(tmp_path, monkeypatch, capsys)
-
-
 def wrap(place: Place, client: str = "claude-code", *options: str) -> Result:
     return place.overspill("wrap", client, "--hooks", "--command", "overspill", *options)
 
