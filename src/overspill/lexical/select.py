@@ -46,15 +46,16 @@ def select(
     query: str,
     *,
     max_tokens: int = 2000,
-    count_tokens: Callable[[str], int] | None = None,
+    count_tokens: Callable[[str], int] = lambda text: math.ceil(len(text) / 4),
+    bound_tokens: Callable[[str], int] | None = None,
     signals: Sequence[Signal] = SIGNALS,
     work: Work | None = None,
 ) -> Selection:
     """Selects the records that answer `query`. `text` never exceeds `max_tokens`; by default, four characters count as a token.
+    If everything fits by `bound_tokens`, which never counts fewer, `count_tokens` is not called.
 
     With limited work, it reads only the parts of a large output that have words of the question.
     """
-    count: Callable[[str], int] = count_tokens or (lambda text: math.ceil(len(text) / 4))
     asked = parse(query)
     find_places = find_sign_places if asked.failure and index.traits.is_program_output else None
     index = index.focus(asked.terms, find_places=find_places, compares_rows=compares_rows(index, asked), work=work)
@@ -65,16 +66,21 @@ def select(
     brief = way.matches if asked.listing and not way.ordered and index.traits.has_telling_lines else set(way.brief)
     # A page without any word of the question still shows its facts. A log shows only matches.
     has_any = bool(way.matches or way.evidence) or (index.traits.is_markup and any(step.order for step in steps))
-    filling = BudgetFill(index, ranking, steps, brief, Costs(index, ranking, count))
     drafts = Drafts(index, way, has_noise=steps is not way.steps)
-    draft = _fit(filling, drafts, max_tokens, count) if has_any else _NOTHING
-    excerpts, text, is_complete = tuple(map(drafts.write_excerpt, draft.pieces)), draft.text, draft.is_complete
-    if not excerpts:
-        messages = describe_none_fits(found, max_tokens) if way.matches else describe_nothing_found(index, query, cut=ranking.cut)
-        text = next((line for line in messages if count(line) <= max_tokens), "")
-        is_complete = not way.matches and not way.evidence and text == messages[0]
-    trust = estimate_confidence(index, asked, found, way.evidence) if excerpts else 0.0
-    return Selection(excerpts, text, trust, len(way.matches), index.kind, index.total_bytes, index.total_bytes, is_complete)
+    draft = _NOTHING
+    for count in filter(None, (bound_tokens, count_tokens)):
+        if has_any:
+            filling = BudgetFill(index, ranking, steps, brief, Costs(index, ranking, count))
+            draft = _fit(filling, drafts, max_tokens, count)
+        if not draft.pieces:
+            says = describe_none_fits(found, max_tokens) if way.matches else describe_nothing_found(index, query, cut=ranking.cut)
+            text = next((line for line in says if count(line) <= max_tokens), "")
+            draft = Draft((), text, not way.matches and not way.evidence and text == says[0])
+        if draft.is_complete:
+            break
+    trust = estimate_confidence(index, asked, found, way.evidence) if draft.pieces else 0.0
+    size, excerpts = index.total_bytes, tuple(map(drafts.write_excerpt, draft.pieces))
+    return Selection(excerpts, draft.text, trust, len(way.matches), index.kind, size, size, draft.is_complete)
 
 
 _NOTHING = Draft((), "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
@@ -35,8 +35,6 @@ from overspill.wording import retrieval as wording
 if TYPE_CHECKING:
     from overspill.lexical.select import Selection
 
-_MAX_BYTES_ASKED_TWICE = 1 << 20
-"""For longer outputs, asking the engine again costs more than loading a vocabulary."""
 _FRAME_BYTES = 200
 """The bytes of a reply around the engine's passages. If that is too few, the passages are fitted again."""
 
@@ -153,24 +151,19 @@ class Extractor:
         from overspill.lexical.rows.totals import suggest_sql  # noqa: PLC0415
         from overspill.lexical.select import select  # noqa: PLC0415  # see EngineIndexes
 
-        def ask(count: Callable[[str], int]) -> Selection:
-            def measure(text: str) -> int:
-                """The larger of its token count and its share of the bytes, as tokens."""
-                by_bytes = -(-len(encode(text)) * max_tokens // max_bytes) if max_bytes else 0
-                return max(count(text), by_bytes)
+        def measure(text: str, *, exactly: bool = True) -> int:
+            """The larger of its token count and its share of the bytes, as tokens."""
+            by_bytes = -(-len(encode(text)) * max_tokens // max_bytes) if max_bytes else 0
+            self._has_counted |= exactly
+            return max(tokens.count(text, self._settings.model).tokens if exactly else tokens.bound(text), by_bytes)
 
-            found = select(index, query, max_tokens=max_tokens, count_tokens=measure, work=work)
-            statement = suggest_sql(index, query) if self._can_query and work is None and not index.is_partial else ""
-            longer = f"{found.text} {wording.over_all_rows(statement)}"
-            return replace(found, text=longer) if statement and found.excerpts and measure(longer) <= max_tokens else found
-
-        index, model = self._indexes.get(document.sha256, document.reader, work), self._settings.model
-        if work is None and not self._has_counted and index.total_bytes <= _MAX_BYTES_ASKED_TWICE:
-            found = ask(tokens.bound)
-            if found.is_complete:
-                return found
-        self._has_counted = True
-        return ask(lambda text: tokens.count(text, model).tokens)
+        index = self._indexes.get(document.sha256, document.reader, work)
+        bound = None if self._has_counted or work is not None else partial(measure, exactly=False)
+        found = select(index, query, max_tokens=max_tokens, count_tokens=measure, bound_tokens=bound, work=work)
+        statement = suggest_sql(index, query) if self._can_query and work is None and not index.is_partial else ""
+        longer = f"{found.text} {wording.over_all_rows(statement)}"
+        is_short = bool(statement and found.excerpts) and measure(longer, exactly=self._has_counted) <= max_tokens
+        return replace(found, text=longer) if is_short else found
 
     def _record(
         self,
