@@ -142,14 +142,14 @@ class ToolCalls(Struct, eq=False):
         try:
             result = await self.forward(request, server, params)
         except MCPError as refusal:
-            return await self._remember(request, server, to_error_output(refusal))
+            return await self._remember(request, to_error_output(refusal))
         if wants_input(result):
             if job is not None and job.background:
                 raise RuntimeError("the tool asks for input, which it cannot get in the background")
             return Output([], original={key: value for key, value in result.items() if key in _OF_QUESTIONS})
-        return await self._remember(request, server, await to_output(result))
+        return await self._remember(request, await to_output(result))
 
-    async def _remember(self, request: ClientRequest, server: Server, output: Output) -> Output:
+    async def _remember(self, request: ClientRequest, output: Output) -> Output:
         """A task delivers a small result unchanged, because a stored one loses its structured content."""
         job, result, most = request.job, output.original, self.session.settings.max_inline_blob
         if job is None or not job.background or not request.knows_tasks or _measure(result) > most:
