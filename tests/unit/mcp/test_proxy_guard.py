@@ -7,6 +7,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from overspill.mcp.client.config import ServerConfig
+from overspill.mcp.client.handshake import ClientIdentity
 from overspill.mcp.host_configs.hub_clients import identify_token
 from overspill.mcp.proxy.guard import Guard, Principals
 from overspill.mcp.proxy.options import ProxyOptions
@@ -21,6 +22,8 @@ async def ask(sessions: int, **headers: str) -> httpx2.Response:
     ann = identify_token(b"ann's")
     options = ProxyOptions({"every": ServerConfig("every", command="every")}, {})
     async with open_clients(Settings(store="memory:"), options, {}, lambda _: None, principals=[ann]) as clients:
+        if session := headers.get("mcp-session-id"):
+            await clients[ann].find(session, ClientIdentity())
         clients[ann].sessions = sessions
         principals = Principals(lambda _: None, options.gone_after, clients)
         return await call(Guard(PlainTextResponse("let in"), principals, {HOST}, set[str](), lambda: False), headers)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import anyio.to_thread
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from msgspec import Struct, field
 from starlette.datastructures import Headers
@@ -16,6 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from overspill.errors import OverspillError
 from overspill.mcp.host_configs.hub_clients import identify_token
 from overspill.mcp.proxy.served_clients import ServedClients
 from overspill.web.server import IS_STREAM, LET_IN, max_files
@@ -68,7 +70,8 @@ class Guard(Struct, eq=False):
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        principal = self._admit(Headers(scope=scope))
+        headers = Headers(scope=scope)
+        principal = self._admit(headers)
         if not isinstance(principal, str):
             await principal(scope, receive, send)
             return
@@ -77,9 +80,23 @@ class Guard(Struct, eq=False):
         self.principals.requests[principal] += 1
         scope[LET_IN], scope[IS_STREAM], scope[PRINCIPAL] = True, scope["method"] == "GET", principal
         try:
-            await self._pass_on({**scope, "headers": rest, "user": user}, receive, send, principal)
+            session = headers.get(MCP_SESSION_ID_HEADER, "")
+            await self._connect({**scope, "headers": rest, "user": user}, receive, send, principal, session)
         finally:
             self.principals.requests[principal] -= 1
+
+    async def _connect(self, scope: Scope, receive: Receive, send: Send, principal: str, session: str) -> None:
+        """Note that a client of the older protocol is connected, or send it away if its session has ended."""
+        try:
+            clients = await self.principals.open(principal)
+        except OverspillError as problem:
+            await PlainTextResponse(str(problem), 503)(scope, receive, send)
+            return
+        with clients.connected(session):
+            if session and not clients.has(session):  # the client starts another session, as the protocol says
+                await PlainTextResponse("This session has ended.", 404)(scope, receive, send)
+            else:
+                await self._pass_on(scope, receive, send, principal)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send, principal: str) -> None:
         """Count the body until the request ends, because something may hold on to it until then."""
@@ -121,7 +138,7 @@ class Guard(Struct, eq=False):
         if self.principals.requests[principal] >= (most := max(_MIN_REQUESTS_PER_TOKEN, share)):
             return _refuse_for_now(f"This token has {most} requests open.")
         version = headers.get("mcp-protocol-version")
-        if "mcp-session-id" in headers or (version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS):
+        if MCP_SESSION_ID_HEADER in headers or (version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS):
             return principal  # such a request opens no session
         served = self.principals.served.get(principal)
         if served is not None and served.sessions >= _MAX_SESSIONS_PER_TOKEN:

@@ -9,17 +9,15 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 import anyio
-from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from msgspec import Struct
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from overspill.errors import OverspillError, SettingsError
+from overspill.errors import SettingsError
 from overspill.mcp.client.connection import ClientIdentity
 from overspill.mcp.proxy.client_request import ClientRequest
 from overspill.mcp.proxy.guard import MAX_BODY_BYTES, PRINCIPAL, Guard, Principals
@@ -126,29 +124,8 @@ def build_application(principals: Principals, listen: ListenOptions, port: int, 
     )
     health = Middleware(Health, has_store=principals.has_store)
     # Around the routes, so that a refused client learns nothing about them, not even that a slash is missing.
-    routes = [Route(PATH, _ClientConnections(manager, principals))]
+    routes = [Route(PATH, StreamableHTTPASGIApp(manager))]
     return Starlette(routes=routes, middleware=[health, guard], lifespan=lambda _: manager.run())
-
-
-class _ClientConnections(StreamableHTTPASGIApp):
-    """Notes which clients of the older protocol are connected."""
-
-    def __init__(self, manager: StreamableHTTPSessionManager, principals: Principals) -> None:
-        super().__init__(manager)
-        self._principals = principals
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        session = Headers(scope=scope).get(MCP_SESSION_ID_HEADER, "")
-        try:
-            clients = await self._principals.open(scope[PRINCIPAL])
-        except OverspillError as problem:
-            await PlainTextResponse(str(problem), 503)(scope, receive, send)
-            return
-        with clients.connected(session):
-            if session and not clients.has(session):  # the client starts another session, as the protocol says
-                await PlainTextResponse("This session has ended.", 404)(scope, receive, send)
-            else:
-                await super().__call__(scope, receive, send)
 
 
 async def serve_http(principals: Principals, listen: ListenOptions, listener: socket.socket, stop: anyio.Event) -> None:
