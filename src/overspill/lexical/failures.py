@@ -1,4 +1,4 @@
-"""Recognises failures in logs: by words, by red text, and by their place before the first sign of giving up."""
+"""Recognises failures in logs: by words, and by their place before the first sign of giving up."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from overspill.lexical.reading import find_red
 from overspill.lexical.scan import search_pieces
 from overspill.lexical.weights import WEIGHTS
 from overspill.tables.table import Span
@@ -35,8 +34,6 @@ _MAX_SCANNED_WORDS = 5_000
 """Failure words that are compared to find the rarest of them in a large output."""
 _NAME_GOES_ON = (b".", b"-", b"_", b"/")
 """Characters after a word that show that it is part of a longer name, as in error.log."""
-_RED = b"\x1b"
-"""Represents red text, with which a program marks what matters."""
 
 _NONE = (
     rb"\b(?:no|without|any|ignor\w+) (?:\w+ )?(?:errors?|failures?|failed|failing|exceptions?|problems?)\b"
@@ -179,10 +176,6 @@ def _score_wording(index: Index) -> tuple[dict[int, float], set[int]]:
         is_part = text[end : end + 1] in _NAME_GOES_ON and text[end + 1 : end + 2].isalnum()
         if (weight := _weigh_word(word)) and not is_part and (record := outline.record_at(start)) >= 0:
             found.setdefault(record, {})[word] = weight
-    red = (position for span in index.spans for position in find_red(index.source, *span))
-    for position in islice(red, _MAX_FAILURE_WORDS):
-        if (record := outline.record_at(position)) >= 0:
-            found.setdefault(record, {})[_RED] = WEIGHTS.strong_word
     spread = Counter(word for words in found.values() for word in words)
     own = {
         record: sum(weight / (1 + math.log10(1 + spread[word] / 10)) for word, weight in words.items())

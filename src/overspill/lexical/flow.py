@@ -11,7 +11,6 @@ from overspill.lexical.index import Index
 from overspill.lexical.outline import Outline
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking, list_best
-from overspill.text.regex import regex
 
 _MAX_BESIDE = 4
 """How many records on each side of a word gain from it."""
@@ -24,7 +23,6 @@ _MAX_BODY_BYTES = 4_000
 _MAX_REPLIES = 3
 _MAX_REPLY_DISTANCE = 200
 """The largest distance of a reply, in records. Further down a long thread, messages reply to something else."""
-_RESULT_FILE = regex(rb"([^\n]{1,200}?)[:-]\d{1,9}[:-]")
 
 
 class Reach(Struct, frozen=True):
@@ -65,7 +63,7 @@ def flow(index: Index, query: Query, ranking: Ranking) -> dict[int, float]:
 
 def _score_beside(index: Index, ranking: Ranking) -> Iterator[tuple[int, float]]:
     """What nearby words add to each record that lacks them. Table rows gain nothing: their neighbours are about other things."""
-    outline, places = index.outline, index.remember(_list_places)
+    outline, places = index.outline, index.remember(_list_threads)
     starts, ends, has_tables = outline.starts, outline.ends, bool(outline.tables)
     spoken: dict[int, dict[int, tuple[int, int]]] = defaultdict(dict)  # by term and record: its first start and last end
     for record, spots in ranking.hits.items():
@@ -89,12 +87,9 @@ def _score_beside(index: Index, ranking: Ranking) -> Iterator[tuple[int, float]]
     return ((record, gain * min(1.0, _FULL_BYTES / (ends[record] - starts[record]))) for record, gain in gains.items())
 
 
-def _list_places(index: Index) -> Sequence[bytes | int]:
-    """For each record, the file of its search result or the thread of its message."""
+def _list_threads(index: Index) -> Sequence[int]:
+    """For each record, the thread of its message."""
     outline = index.outline
-    if index.traits.layout == "results":
-        found = (_RESULT_FILE.match(index.text, start, end) for start, end in zip(outline.starts, outline.ends, strict=True))
-        return [bytes(each[1]) if each else b"" for each in found]
     threads: list[int] = []
     for label, parent in enumerate(outline.label_parents if index.traits.has_replies else ()):
         threads.append(threads[parent] if parent >= 0 else label)
@@ -140,7 +135,7 @@ def _list_following(index: Index, query: Query, record: int) -> Iterator[tuple[i
 
 def _find_replies(index: Index, record: int) -> Iterator[int]:
     """The first records of the next messages in the same thread."""
-    under, places = index.outline.under, index.remember(_list_places)
+    under, places = index.outline.under, index.remember(_list_threads)
     message, replies = under[record], 0
     for after in range(record + 1, min(len(under), record + 1 + _MAX_REPLY_DISTANCE)):
         if places[after] != places[record] or replies == _MAX_REPLIES:

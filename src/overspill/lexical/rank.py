@@ -58,8 +58,6 @@ class Ranking(Struct):
     """Whether words were ignored because there are too many."""
     asked: frozenset[str] = frozenset()
     """The keys of all terms that the question asks for, including near synonyms and terms that occur nearly everywhere."""
-    most_worth: float = 0.0
-    """The worth of the rarest term of the question that was found."""
 
     def best(self, count: int) -> list[int]:
         return list_best(self.scores, count)
@@ -84,7 +82,7 @@ def rank(index: Index, query: Query) -> Ranking:
             direct[term] += extents[label]
     present = {number for number, term in enumerate(terms) if term.telling and direct[number]} or set(direct)
     asked = {number for number in present if direct[number] < total or total <= _MAX_FEW_RECORDS} or present
-    worth, most = _weigh_terms(terms, [min(total, direct[number]) for number in range(len(terms))], total, asked)
+    worth = _weigh_terms(terms, [min(total, direct[number]) for number in range(len(terms))], total, asked)
     mean = (outline.ends[total - 1] - outline.starts[0]) / total if total else 1.0
     literal = {number for number, term in enumerate(terms) if term.literal}
     scores: dict[int, float] = {}
@@ -104,7 +102,7 @@ def rank(index: Index, query: Query) -> Ranking:
     everywhere = total > _MAX_FEW_RECORDS and bool(direct) and min(direct.values()) >= total
     named = frozenset(term.key for term in every if term.telling or term.instead_of)
     more = total < len(outline) or index.has_more
-    return Ranking(scores, hits.records, terms, worth, labels, matches, more, everywhere, uncounted, query.cut, named, most)
+    return Ranking(scores, hits.records, terms, worth, labels, matches, more, everywhere, uncounted, query.cut, named)
 
 
 def _drop_task_words(terms: tuple[Term, ...]) -> tuple[Term, ...]:
@@ -145,8 +143,8 @@ def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> tuple[_
     return found, set(chain.from_iterable((*found.labels.values(), *found.found.values())))
 
 
-def _weigh_terms(terms: tuple[Term, ...], holding: list[int], total: int, asked: set[int]) -> tuple[list[float], float]:
-    """The worth of each term, and of the rarest one that is not wording. Even rare wording of the request is worth less.
+def _weigh_terms(terms: tuple[Term, ...], holding: list[int], total: int, asked: set[int]) -> list[float]:
+    """The worth of each term. Even rare wording of the request is worth less than the rarest other term.
 
     A synonym gets the worth of a word that does not occur.
     """
@@ -156,7 +154,7 @@ def _weigh_terms(terms: tuple[Term, ...], holding: list[int], total: int, asked:
     return [
         each if term.telling or not times or term.instead_of in absent else min(each, term.weight * most)
         for each, term, times in zip(worth, terms, holding, strict=True)
-    ], most
+    ]
 
 
 def _find_candidates(

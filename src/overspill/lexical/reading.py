@@ -16,11 +16,10 @@ from overspill.lexical.scan import search_pieces
 from overspill.tables.table import Text
 from overspill.text import pieces
 from overspill.text.lines import FILLERS
-from overspill.text.patterns import compile_pattern, find_spans
+from overspill.text.patterns import compile_pattern
 from overspill.text.regex import regex
 
 _ANSI = regex(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78cDEHMNOZ])")
-_RED = compile_pattern(rb"\x1b\[(?:[0-9;]*;)?(?:31|91)(?:;[0-9;]*)?m")  # unlike `re`, lets other threads run during a search
 
 _BLOCK_NAMES = (b"script", b"style", b"svg", b"noscript", b"pre")
 _BLOCK = compile_pattern(
@@ -101,11 +100,6 @@ def overwrite(data: Text, size: int, pattern: re.Pattern[bytes], stand_in: Calla
         plain[start:end] = pattern.sub(stand_in, bytes(data[start:end]))
         start = end
     return plain
-
-
-def find_red(data: Text, start: int, end: int) -> Iterator[int]:
-    """Where a terminal would switch to red."""
-    return (red for red, _ in find_spans(_RED, data, start, end))
 
 
 def strip_tags(data: Text, size: int, fill: bytes) -> bytearray:

@@ -179,15 +179,13 @@ gentoo    5 days ago          1GB
         (PODS, "which pod is the newest?", "back-c3"),
         (JOBS, "when was the most recent job created", '"paint"'),
         (JOBS, "the oldest job", '"drill"'),
-        (JOBS, "which is the slowest job", '"paint"'),
-        (JOBS, "fastest job by speed", '"drill"'),
         (PEOPLE, "who is the oldest?", "Cyd"),
         (PEOPLE, "who is the youngest?", "Ben"),
         (IMAGES, "the newest image", "debian"),
         (IMAGES, "the oldest image", "fedora"),
     ],
 )
-def test_times_are_ordered_by_date_by_age_and_by_how_long_they_took(output: str, question: str, first: str) -> None:
+def test_times_are_ordered_by_date_and_by_age(output: str, question: str, first: str) -> None:
     assert first in rows_for(output, question)[0]
 
 

@@ -20,11 +20,6 @@ def write_issues(number: str, body: str = "{}") -> str:
     return "\n".join(parts)
 
 
-def test_an_archive_of_messages_in_html_is_read_as_posts():
-    text = write_issues("Title: house {}", "<p>{}</p><p><em>Thanks</em></p>")
-    assert build(text.encode()).kind == "posts"
-
-
 def test_a_page_that_quotes_messages_is_a_page():
     text = write_issues("Title: house {}", "<p>{}</p><p><em>Thanks</em></p>")
     assert build(f"<div>{text}</div>".encode()).kind == "html"

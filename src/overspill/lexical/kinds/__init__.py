@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from overspill.lexical.kinds.code import CODE, DESCRIPTION, defines
-from overspill.lexical.kinds.conversations import MESSAGES, MINUTES, TAGGED, TURNS
+from overspill.lexical.kinds.conversations import MESSAGES, TURNS
 from overspill.lexical.kinds.documents import HTML, PROSE
 from overspill.lexical.kinds.kind import MAX_LINES, Kind, Sample
 from overspill.lexical.kinds.logs import DIFF, HISTORY, LOG, MATCHES
@@ -15,7 +15,7 @@ from overspill.tables.table import Text
 from overspill.text.regex import regex
 
 _BY_BEGINNING = NDJSON, JSON, HTML, XML, HISTORY, DIFF
-_BY_LINES = ACCESS_LOG, LISTING, COLUMNS, CSV, MINUTES, TURNS, TAGGED, MESSAGES, LOG, MATCHES, DESCRIPTION, CODE, PROSE
+_BY_LINES = ACCESS_LOG, LISTING, COLUMNS, CSV, TURNS, MESSAGES, LOG, MATCHES, DESCRIPTION, CODE, PROSE
 KINDS: tuple[Kind, ...] = (*_BY_BEGINNING, *_BY_LINES)
 """All kinds of text in the order in which they are tried, the most certain first."""
 LINES = LOG

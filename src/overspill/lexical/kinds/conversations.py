@@ -1,19 +1,16 @@
-"""Mail, forum threads, chats, transcripts and minutes: what people say to each other."""
+"""Mail, forum threads, chats and transcripts: what people say to each other."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from msgspec.structs import replace
-
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
 from overspill.lexical.kinds.lines import Paragraphs
 from overspill.lexical.outline import Outline
-from overspill.lexical.reading import overwrite
 from overspill.tables.table import Text
 from overspill.text.encoding import decode
 from overspill.text.lines import is_blank, iterate_lines
-from overspill.text.regex import Match, regex
+from overspill.text.regex import regex
 
 _MAX_PARAGRAPH_BYTES = 500
 """A longer paragraph is cut between sentences, to fit several into a small budget."""
@@ -35,8 +32,6 @@ _QUOTES = (b">", b"|")
 _MIN_MESSAGES = 3
 _MAX_MESSAGES_SHARE = 0.5
 """With a larger share of such lines, they are the entries of a log."""
-_MAX_HEADING_BYTES = 400
-"""The total length of the lines at the beginning of a thread."""
 _THREAD_DEPTH = 1
 """A message is one level deeper."""
 _MIN_HEADERS = 3
@@ -56,23 +51,18 @@ def _encode(line: str) -> bytes:
 
 
 def _cut_messages(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
-    """Text quoted from another message is a separate record. The number and title of a thread may take a line each."""
+    """Text quoted from another message is a separate record."""
     archive = Paragraphs(text, outline, _MAX_PARAGRAPH_BYTES)
-    was_quoted = is_header = is_title = False
+    was_quoted = is_header = False
     may_sign = _MAY_SIGN.encode()
     for line_start, line_end in iterate_lines(text, start, end):
         line = text[line_start:line_end]
         continues_header, is_header = is_header, b": " in line and _HEADER.match(line) is not None
-        continues_title, is_title = is_title, False
         is_quoted = line[:1] in _QUOTES
         if is_blank(line.lstrip(b">| ")):
             archive.end_paragraph()
-        elif (archive.opened < 0 or continues_title) and _THREAD.match(line):
-            is_title = True
-            if continues_title and line_end - archive.opened <= _MAX_HEADING_BYTES:
-                outline.label_ends[archive.label] = archive.closed = line_end
-            else:
-                archive.heading(line_start, line_end, _THREAD_DEPTH)
+        elif archive.opened < 0 and _THREAD.match(line):
+            archive.heading(line_start, line_end, _THREAD_DEPTH)
         elif (line.rstrip()[-1:] in may_sign and _SIGNED.match(line)) or (is_header and not continues_header):
             archive.heading(line_start, line_end, _THREAD_DEPTH + 1)
         else:
@@ -88,50 +78,6 @@ MESSAGES = Kind(
     are_messages,
     _cut_messages,
     Traits(is_running_text=True, has_context=True, has_topics=True, has_replies=True, memory_per_byte=2),
-)
-
-
-_BLOCKS = (
-    rb"(?:p|br|div|li|ul|ol|dl|dt|dd|blockquote|pre|table|thead|tbody|tr|h[1-6]|hr|section|article|aside|header|footer"
-    rb"|details|summary|figure|figcaption)"
-)
-_INLINE = (
-    rb"(?:a|abbr|b|big|center|cite|del|em|font|i|iframe|img|ins|kbd|mark|path|s|small|source|span|strike|strong|sub|sup|svg"
-    rb"|td|th|time|tt|u|use|video)"
-)
-_TAG = rb"<(?:/?(?:" + _BLOCKS + rb"|" + _INLINE + rb")(?=[\s/>])|code\s|/code>\s{0,4}</pre)[^<>]{0,2000}+>"
-"""Other names in angle brackets are addresses and types, and `<code>` within a line marks literal input."""
-_TAGS = regex(rb"(?i)" + _TAG + rb"(?:\s*+" + _TAG + rb")*+")
-_BLOCK = regex(rb"(?i)</?" + _BLOCKS + rb"[\s/>]")
-_PARAGRAPH = regex(rb"(?i)<br ?/?>\s*+<br|</p>\s*+<(?:p|div|ul|ol|pre|blockquote)|</(?:div|ul|ol|pre|blockquote)>\s*+<p")
-"""The gap between paragraphs. List items have only a line end between them."""
-_ENDS_LINE = regex(r"(?i)</?(?:p|br|div|li|blockquote)\s{0,2}/?>")
-_MIN_TAGGED_SHARE = 0.2
-"""The share of lines with tags. With fewer, the tags are the subject of some messages."""
-
-
-def _strip_tags(data: Text, size: int, fill: bytes) -> bytearray:
-    """Separates paragraphs with blank lines. Keeps the text's line ends, because messages and examples consist of lines."""
-
-    def blank(found: Match[bytes]) -> bytes:
-        tags = found[0]
-        if not _BLOCK.search(tags):
-            return fill * len(tags)
-        if _PARAGRAPH.search(tags):
-            return b"\n\n".ljust(len(tags), fill)
-        text, start, end = found.string, found.start(), found.end()
-        is_at_line_end = text[start - 1 : start] in (b"\n", b"") or text[end : end + 1] in (b"\n", b"\r", b"")
-        return (fill if is_at_line_end else b"\n").ljust(len(tags), fill)
-
-    return overwrite(data, size, _TAGS, blank)
-
-
-TAGGED = Kind(
-    "posts",
-    lambda sample: sample.share(_ENDS_LINE.search) > _MIN_TAGGED_SHARE and are_messages(sample),
-    _cut_messages,
-    replace(MESSAGES.traits, memory_per_byte=4),
-    _strip_tags,
 )
 
 
@@ -155,8 +101,6 @@ _MIN_SPEAKERS, _MIN_TURNS_PER_SPEAKER = 2, 3
 """Names before colons are speakers if they are few and recur; otherwise they are keys or terms."""
 _HEADING = regex(r"(#{1,6}|={2,6})[ \t]{1,4}[^\s#=][^\n]{0,200}$")
 """A heading as marked in Markdown and wikis."""
-_MIN_HEADINGS, _MIN_TURNS_SHARE_OF_MINUTES = 3, 0.3
-"""Minutes have lists, tables and paragraphs between turns."""
 _MAX_BEGINNING_BYTES = 200
 _MIN_TURN_CHARS = 30
 """The average length of what speakers say; values of keys are shorter."""
@@ -174,13 +118,6 @@ def _are_turns(sample: Sample) -> bool:
         and sum(line[:1].isspace() for line in lines) <= _MAX_INDENTED_SHARE * len(lines)
         and sum(map(len, lines)) >= _MIN_TURN_CHARS * len(lines)
     )
-
-
-def _are_minutes(sample: Sample) -> bool:
-    if sum(map(bool, map(_HEADING.match, sample.lines))) < _MIN_HEADINGS:
-        return False
-    names = _count_speakers(sample)
-    return names.total() > _MIN_TURNS_SHARE_OF_MINUTES * len(sample.lines) and _are_speakers(names) and sample.is_wordy
 
 
 def _count_speakers(sample: Sample) -> Counter[str]:
@@ -213,6 +150,4 @@ def _cut_turns(text: Text, start: int, end: int, outline: Outline, cut_embedded:
     said.end_paragraph()
 
 
-TURNS = Kind("turns", _are_turns, _cut_turns, Traits(is_running_text=True, has_context=True, memory_per_byte=2))
-MINUTES = Kind("minutes", _are_minutes, _cut_turns, replace(TURNS.traits, has_topics=True))
-"""What speakers say, under the headings of an agenda."""
+TURNS = Kind("turns", _are_turns, _cut_turns, Traits(is_running_text=True, has_context=True, has_topics=True, memory_per_byte=2))

@@ -79,10 +79,6 @@ class Trimmer:
         span = self._index.outline.starts[record], self._index.outline.ends[record]
         parts = _join_members(members, size) if len(members) > 1 else list(split_long(text, *span, size))
         worths = _weigh_parts(ranking, record, parts)
-        # Fields that the question names count even if nearly every record has them.
-        named = [member for member in members if any(stem(part) in ranking.asked for part in _split_key(text, member))]
-        for number in {bisect_right(parts, member.start, key=lambda part: part[0]) - 1 for member in named}:
-            worths[number] += ranking.most_worth
         best_first = sorted(range(len(parts)), key=lambda number: (-worths[number], number))
         return parts, worths, list(dict.fromkeys((best_first[0], 0, *best_first)))[:_MAX_PIECES]
 

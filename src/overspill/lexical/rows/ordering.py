@@ -41,10 +41,6 @@ class _OrderQuestion(Struct, frozen=True):
         return not read_lexicon("time").isdisjoint(self.words[self.most : self.most + 2])
 
     @property
-    def slow(self) -> bool:
-        return self.words[self.most] in read_lexicon("speed")
-
-    @property
     def many(self) -> int:
         spelt = {word: number for number, word in enumerate(read_list("numbers"), 1)}
         near = self.words[max(0, self.most - 1) : self.most + 2]
@@ -111,10 +107,8 @@ def _order_by_value(index: Index, table: Table, asked: _OrderQuestion, ranking: 
     values = _measure_rows(index, table, column, scale, records)
     if len(values) < max(_MIN_MEASURED, _MIN_MEASURED_SHARE * min(len(records), MOST_ROWS)):
         return []
-    # The oldest has the earliest date but the highest age, the slowest the longest time but the lowest speed.
-    is_age = asked.when and (scale == "span" or find_column(names, ["age"]) == column)
-    is_speed = not asked.when and asked.slow and find_column(names, read_list("speeds")) == column
-    high = asked.high != (is_age or is_speed)
+    # The oldest has the earliest date but the highest age.
+    high = asked.high != (asked.when and (scale == "span" or find_column(names, ["age"]) == column))
     values.sort(key=lambda pair: (-pair[0] if high else pair[0], pair[1]))
     held = {
         record: sum(ranking.worth[term] for term in {spot[2] for spot in ranking.hits.get(record, ())}) for _, record in values
@@ -133,8 +127,6 @@ def _choose_column(names: list[str], columns: list[list[str]], asked: _OrderQues
     named = find_column([name if are_measures(cells) else "" for name, cells in zip(names, columns, strict=True)], near)
     if named is not None and (not asked.when or find_scale(columns[named]) != "number"):
         return named
-    meant = find_column(
-        names, read_list("ages") if asked.when else (*read_list("durations"), *read_list("speeds")) if asked.slow else ()
-    )
+    meant = find_column(names, read_list("ages")) if asked.when else None
     others = (meant, named, find_column(names, near), find_column(names, ["size"]))
     return next((column for column in others if column is not None), None)
