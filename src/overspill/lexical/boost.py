@@ -31,8 +31,6 @@ class Boost(Struct, frozen=True):
     """Rows that the question leads to through others, likeliest first."""
     rows: list[int] = []
     """Rows that answer the question, likeliest first."""
-    is_compared: bool = False
-    """Whether all rows were compared to find these."""
     brief: frozenset[int] = frozenset()
     """Records to shorten to their relevant parts until all of them are shown."""
     first: tuple[Step, ...] = ()

@@ -32,6 +32,7 @@ _MAX_VERDICT_PLACES, _MAX_WORD_PLACES = 8, 16
 """How many places to look at in a large output, besides the first sign of giving up, the first message and the end."""
 _MAX_SCANNED_WORDS = 5_000
 """Failure words that are compared to find the rarest of them in a large output."""
+
 _NAME_GOES_ON = (b".", b"-", b"_", b"/")
 """Characters after a word that show that it is part of a longer name, as in error.log."""
 
@@ -83,12 +84,11 @@ _report = compile_pattern(b"(?:%b)|(?:%b)|(?:%b)" % (_GAVE_UP, _MESSAGE, _VERDIC
 
 
 class Signs(Struct, frozen=True):
-    """Where the output reports failures. `before` and `end` list their records backwards, the other lists forwards."""
+    """Where the output reports failures. `before` and `end` list their records backwards."""
 
     before: list[int]
     """Records up to and including the first sign of giving up, or up to the end of the text."""
     end: list[int]
-    first_message: list[int]
     verdicts: list[int]
     """Records that report one failure among many results."""
     failing: dict[int, float]
@@ -103,18 +103,16 @@ class Signs(Struct, frozen=True):
 def read_signs(index: Index) -> Signs:
     outline = index.outline
     gave_up = [end for _, end in islice(_search(index, _gave_up), _MAX_SIGNS)]
-    message = next(_search(index, _message), None)
-    reporting = outline.record_at(message[1] - 1) if message else -1
     marks = (outline.record_at(end - 1) for _, end in islice(_search(index, _verdict), _MAX_SIGNS))
     verdicts = [record for record in dict.fromkeys(marks) if record >= 0]
     last = outline.record_at(gave_up[0] - 1) if gave_up else len(outline) - 1
     own, failing = _score_wording(index)
     top = max(own.values(), default=1.0)
-    is_reported = gave_up or message or (verdicts and index.traits.is_log) or next(_search(index, _level), None)
+    is_marked = bool(verdicts) and index.traits.is_log
+    is_reported = gave_up or is_marked or any(next(_search(index, pattern), None) for pattern in (_message, _level))
     return Signs(
         before=list_backwards(last),
         end=list_backwards(len(outline) - 1),
-        first_message=[reporting] if reporting >= 0 else [],
         verdicts=verdicts,
         failing={record: own[record] for record in failing},
         scores={record: score / top for record, score in own.items()},

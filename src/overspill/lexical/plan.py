@@ -58,10 +58,9 @@ def plan(index: Index, query: Query, ranking: Ranking, signals: Sequence[Signal]
     if answer.leads and not answer.rows and index.traits.has_members:
         # The question may want any row that it leads to, or the one that it names, and each may be long.
         brief = frozenset((*answer.leads[:_MAX_BRIEF_LEADS], *ranking.best(1)))
-    is_compared = bool(answer.leads) or answer.is_compared
-    partly = is_compared and (index.is_partial or len(index.outline) > MOST_ROWS)
+    partly = bool(answer.leads or answer.rows) and (index.is_partial or len(index.outline) > MOST_ROWS)
     steps += (_plan_scores(index, query, ranking, boosts, answer),)
-    tables = dict.fromkeys(index.outline.table_of(row) for row in answer.rows) if answer.is_compared or answer.matches else ()
+    tables = dict.fromkeys(index.outline.table_of(row) for row in answer.rows) if answer.evidence or answer.matches else ()
     notes = tuple(note for table in tables if table for note in index.remember(list_notes, table))
     return Plan(steps, ranking, answer.evidence, matches, bool(answer.rows), brief, partly, notes)
 

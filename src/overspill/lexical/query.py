@@ -15,6 +15,8 @@ from overspill.text.regex import regex
 _QUOTED = regex(r"\"([^\"]{2,200})\"|“([^”]{2,200})”|`([^`]{2,200})`|(?<!\w)'([^']{2,200})'(?!\w)")
 _TOKEN = regex(r"[^\W_][\w./:@#+~-]*[^\W_]|[^\W_]")
 _IDENTIFIER = regex(r"\D*+\d.*[./_:@+-]|[^._/:@+-]*+[._/:@+-].*\d|.*(?:[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|_|\w/\w|\w\.\w|::)")
+_MIN_NAME_CHARS = 3
+"""The shortest last part of `module.function_name` to look for by itself: its definition lacks the other parts."""
 _CONTRACTED = regex(r"(?i)\b(?:[a-z]{2,6}n['’]t)\b")
 """`isn't`, `won't`: contractions, whose halves would be different words."""
 _HIDDEN = regex(r"(?s)<!--.*?(?:-->|\Z)")
@@ -173,6 +175,9 @@ def _add_token(token: str, weight: float, silent: frozenset[str], add: Callable[
     parts = split_subwords(token)
     if _NUMBER.match(token) or (len(token) > 2 and _IDENTIFIER.match(token)) or not parts:
         add(Term(lower, WEIGHTS.identifier * weight, literal=True))
+        last = min((token.rpartition(mark)[2] for mark in ".:"), key=len)
+        if last != token and len(last) >= _MIN_NAME_CHARS and last[0].isalpha() and _IDENTIFIER.match(last):
+            add(Term(last.lower(), WEIGHTS.identifier * weight, literal=True))
         for part in parts if len(parts) > 1 else ():
             if part not in read_lexicon("stop") and (len(part) > 1 or part.isdigit()):
                 add(Term(stem(part), WEIGHTS.part_of_identifier * weight, role="part"))

@@ -21,7 +21,6 @@ def test_errors_counted_as_none_are_no_failure() -> None:
     index = build(b"0 errors\nno failures here\nerrors: 0\nall went well\nlibgpg-error.so loaded\nold error-prone path\n")
     assert read_signs(index).failing == {}
     assert read_signs(build(b"GET /orders/0 ERROR\nthread 0 ERROR\n0 failed\n0 error(s)\n")).failing.keys() == {0, 1}
-    assert read_signs(index).first_message == []
     assert read_signs(index).evidence == 0.0
     assert read_signs(index).before == [5, 4, 3, 2, 1, 0]
 

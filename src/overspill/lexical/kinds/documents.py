@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from overspill.lexical.kinds.code import has_definitions
 from overspill.lexical.kinds.conversations import are_messages
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
@@ -170,8 +168,6 @@ _MIN_LINE_CHARS = 50
 """The average length of a line of running text, wrapped or not."""
 _MIN_WRAPPED_SHARE = 0.07
 """If this share of lines continues on the next one, short lines are headings, lists and examples among running text."""
-_MAX_RULE_DIFFERENCE = 3
-"""How much longer or shorter than a title its underline may be."""
 _MIN_TITLES, _MIN_TITLE_SHARE = 2, 0.02
 
 
@@ -181,17 +177,9 @@ def _is_prose(sample: Sample) -> bool:
         return True
     if any("\x1b[" in line for line in lines):
         return False
-    if sample.is_wordy:
-        if sum(map(len, lines)) >= _MIN_LINE_CHARS * len(lines) or sample.wrapped_share >= _MIN_WRAPPED_SHARE:
-            return True
-        # reStructuredText has such titles, and its examples may take more lines than its text.
-        titles = sum(
-            _UNDERLINE.fullmatch(below.encode("utf-8", "replace")) is not None
-            and abs(len(below) - len(title)) <= _MAX_RULE_DIFFERENCE
-            for title, below in pairwise(lines)
-        )
-        if titles >= _MIN_TITLES and titles > _MIN_TITLE_SHARE * len(lines):
-            return True
+    has_long_lines = sum(map(len, lines)) >= _MIN_LINE_CHARS * len(lines)
+    if sample.is_wordy and (has_long_lines or sample.wrapped_share >= _MIN_WRAPPED_SHARE):
+        return True
     headings = sum(_MARKED_LINE.match(line.encode("utf-8", "replace")) is not None for line in lines)
     ruled = any(map(MARKDOWN_RULE.match, lines)) and sum(line[:1] == "|" for line in lines) > 0.3 * len(lines)
     return ruled or (headings >= _MIN_TITLES and headings > _MIN_TITLE_SHARE * len(lines))

@@ -72,7 +72,7 @@ def find_ordered_rows(index: Index, query: Query, ranking: Ranking, among: Seque
         by_table = {table: range(table.first, table.last - ends_with_total(index, table)) for table in likeliest}
     for table, records in by_table.items():
         if rows := _order_by_value(index, table, asked, ranking, records):
-            return Boost(rows=rows, evidence=WEIGHTS.evidence_of_value, is_compared=True)
+            return Boost(rows=rows, evidence=WEIGHTS.evidence_of_value)
     return Boost()
 
 

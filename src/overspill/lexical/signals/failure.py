@@ -47,13 +47,12 @@ def _plan_failures(ranking: Ranking, signs: Signs, scores: dict[int, float]) -> 
 
 
 def _plan_causes(signs: Signs, order: Order) -> list[Step]:
-    """The likeliest places of a cause: before the first sign of giving up or else a report, at the first message, at the end."""
+    """The likeliest places of a cause: before the first sign of giving up or else a report, and at the end."""
     top = order[0][1] if order else 1.0
     reports = [] if signs.gave_up else [pair for pair in order if pair[0] in signs.failing]
     return [
         Step(reports, lambda tokens: _REPORTS_SHARE * tokens),
         Step([(record, top) for record in (list_backwards(reports[0][0]) if reports else signs.before)], _stretch_room),
-        Step([(record, top) for record in signs.first_message]),
         Step([(record, top) for record in signs.end], lambda tokens: (tokens - _stretch_room(tokens)) / 2),
     ]
 
