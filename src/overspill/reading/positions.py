@@ -153,9 +153,8 @@ class View:
         size = after.byte - before.byte
         if (block := self._last).mark is not before or block.size != size:
             data = self._reader.read(before.byte, after.byte)
-            if b"\r" in data:
-                data = data.replace(b"\r\n", b" \n").replace(b"\r", b"\n")
-            self._last = block = _Block(before, size, list(accumulate(len(line) + 1 for line in data.split(b"\n")[:-1])))
+            starts = list(accumulate(map(len, data.splitlines(keepends=True))))  # also behind a last line without an end
+            self._last = block = _Block(before, size, starts if data.endswith((b"\n", b"\r")) else starts[:-1])
         return block
 
     def _find_gap(self, wanted: int, key: Callable[[Mark], int]) -> tuple[Mark, Mark]:
