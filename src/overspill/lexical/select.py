@@ -46,7 +46,7 @@ def select(
     query: str,
     *,
     max_tokens: int = 2000,
-    count_tokens: Callable[[str], int] = lambda text: math.ceil(len(text) / 4),
+    count_tokens: Callable[[str], int] | None = None,
     bound_tokens: Callable[[str], int] | None = None,
     signals: Sequence[Signal] = SIGNALS,
     work: Work | None = None,
@@ -56,6 +56,7 @@ def select(
 
     With limited work, it reads only the parts of a large output that have words of the question.
     """
+    exact: Callable[[str], int] = count_tokens or (lambda text: math.ceil(len(text) / 4))
     asked = parse(query)
     find_places = find_sign_places if asked.failure and index.traits.is_program_output else None
     index = index.focus(asked.terms, find_places=find_places, compares_rows=compares_rows(index, asked), work=work)
@@ -68,7 +69,7 @@ def select(
     has_any = bool(way.matches or way.evidence) or (index.traits.is_markup and any(step.order for step in steps))
     drafts = Drafts(index, way, has_noise=steps is not way.steps)
     draft = _NOTHING
-    for count in filter(None, (bound_tokens, count_tokens)):
+    for count in filter(None, (bound_tokens, exact)):
         if has_any:
             filling = BudgetFill(index, ranking, steps, brief, Costs(index, ranking, count))
             draft = _fit(filling, drafts, max_tokens, count)
