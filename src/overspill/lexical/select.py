@@ -37,8 +37,6 @@ class Selection(Struct, frozen=True):
     kind: str
     searched_bytes: int
     total_bytes: int
-    is_complete: bool
-    """Whether nothing was left out for lack of room. A larger budget would then change nothing."""
 
 
 def select(
@@ -81,7 +79,7 @@ def select(
             break
     trust = estimate_confidence(index, asked, found, way.evidence) if draft.pieces else 0.0
     size, excerpts = index.total_bytes, tuple(map(drafts.write_excerpt, draft.pieces))
-    return Selection(excerpts, draft.text, trust, len(way.matches), index.kind, size, size, draft.is_complete)
+    return Selection(excerpts, draft.text, trust, len(way.matches), index.kind, size, size)
 
 
 _NOTHING = Draft((), "")

@@ -41,6 +41,7 @@ class Draft(Struct, frozen=True):
     pieces: tuple[Piece, ...]
     text: str
     is_complete: bool = False
+    """Whether nothing was left out for lack of room. A larger budget would then change nothing."""
 
 
 class Drafts:
