@@ -6,11 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Outline
 from overspill.lexical.query import Query
-from overspill.lexical.rank import Ranking, list_best
+from overspill.lexical.rank import Ranking
 
 _MAX_BESIDE = 4
 """How many records on each side of a word gain from it."""
@@ -54,7 +55,7 @@ def flow(index: Index, query: Query, ranking: Ranking) -> dict[int, float]:
     sections = _score_sections(index.outline, ranking) if index.traits.has_topics else ()
     for record, gain in (*beside, *sections):
         scores[record] = scores.get(record, 0.0) + gain
-    best = list_best(scores, _MAX_LEADING)
+    best = replace(ranking, scores=scores).best(_MAX_LEADING)
     following = [(other, share * scores[record]) for record in best for other, share in _list_following(index, query, record)]
     for record, score in following:
         scores[record] = max(score, scores.get(record, 0.0))

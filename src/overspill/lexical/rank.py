@@ -60,14 +60,10 @@ class Ranking(Struct):
     """The keys of all terms that the question asks for, including near synonyms and terms that occur nearly everywhere."""
 
     def best(self, count: int) -> list[int]:
-        return list_best(self.scores, count)
-
-
-def list_best(scores: dict[int, float], count: int) -> list[int]:
-    """The first few records with the highest scores. Comparing scores alone is much faster than comparing pairs."""
-    least = min(nlargest(count, scores.values()), default=0.0)
-    few = [record for record, score in scores.items() if score >= least]
-    return sorted(few, key=lambda record: (-scores[record], record))[:count]
+        """A few records with the highest scores. Comparing scores alone is much faster than comparing pairs."""
+        least = min(nlargest(count, self.scores.values()), default=0.0)
+        few = [record for record, score in self.scores.items() if score >= least]
+        return sorted(few, key=lambda record: (-self.scores[record], record))[:count]
 
 
 def rank(index: Index, query: Query) -> Ranking:

@@ -35,8 +35,6 @@ _NAMED_BY = {
 """The element that begins with these two letters, in upper or lower case."""
 _CLOSED = {b"!--": compile_pattern(rb"-->"), **{name: compile_pattern(rb"(?i:</%b[^>]{0,20}>)" % name) for name in _BLOCK_NAMES}}
 _TAG_END = ord(">")
-_BARE_SCRIPT = b"<script>"
-"""On a page with hundreds of thousands of scripts, most have no attributes."""
 _NEAR_BYTES = 1_000
 _OPENING_TAG_BYTES = 200
 """How far to look for the attributes of an element."""
@@ -136,7 +134,7 @@ def _find_blocks(data: Text) -> Iterator[tuple[bytes, int, int]]:
         if start < reached:
             continue
         name = named_by[bytes(data[start + 1 : start + 3])]
-        if name in unclosed or (name == b"script" and data[start : start + 8] != _BARE_SCRIPT and _has_facts(data, start + 7)):
+        if name in unclosed or (name == b"script" and _has_facts(data, start + 7)):
             continue
         closed = end if data[end - 1] == _TAG_END else _find_closing(data, name, end)
         if closed < 0:
@@ -156,8 +154,7 @@ def _find_closing(data: Text, name: bytes, start: int) -> int:
 
 def _has_facts(data: Text, start: int) -> bool:
     """Whether the script whose attributes begin at `start` is of that type."""
-    opening = bytes(data[start : start + _OPENING_TAG_BYTES]).lower()
-    return _FACTS in opening and _FACTS in opening.partition(b">")[0]
+    return _FACTS in bytes(data[start : start + _OPENING_TAG_BYTES]).partition(b">")[0].lower()
 
 
 class _StandIns(dict[bytes, bytes]):

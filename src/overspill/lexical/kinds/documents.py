@@ -126,11 +126,7 @@ def _cut_prose(text: Text, start: int, end: int, outline: Outline, cut_embedded:
         elif line and section.opened < 0 and _UNDERLINE.match(line):
             continue  # above a heading, or between sections
         elif (
-            line
-            and line_end >= rowless
-            and MAY_BEGIN_BARRED.search(line)
-            and (barred := read_barred(text, line_start, end))
-            and barred[0]
+            line_end >= rowless and MAY_BEGIN_BARRED.search(line) and (barred := read_barred(text, line_start, end)) and barred[0]
         ):
             section.table(barred[0])
             reached = barred[1]

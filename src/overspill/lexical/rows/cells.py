@@ -47,7 +47,7 @@ def _read_columns(index: Index, table: Table) -> list[str]:
     outline = index.outline
     if isinstance(table.rows, JsonRows):
         step = max(1, (table.last - table.first) // _SAMPLED_ROWS)
-        names = (name for record in range(table.first, table.last, step) for name in read_fields(index, record))
+        names = (name for record in range(table.first, table.last, step) for name in _read_fields(index, table.rows, record))
         return list(islice(dict.fromkeys(names), MAX_COLUMNS))
     if table.rows.names:
         return list(table.rows.names)
@@ -84,7 +84,7 @@ def ends_with_total(index: Index, table: Table) -> bool:
 def list_notes(index: Index, table: Table) -> list[str]:
     """Notes on its rows: what the output leaves out, what could not be read, and a last row with totals."""
     if isinstance(table.rows, JsonRows):
-        empty = [record for record in range(table.first, table.last) if not read_fields(index, record)]
+        empty = [record for record in range(table.first, table.last) if not _read_fields(index, table.rows, record)]
         spans = (slice(index.outline.starts[record], index.outline.ends[record]) for record in empty)
         return list(Tally(None, (() for span in spans if bytes(index.text[span]).strip(b"{} \t\r\n"))).describe())
     tally = Tally(len(read_columns(index, table)), (cells for _, cells in read_rows(index, table)))
@@ -99,7 +99,7 @@ def read_rows(index: Index, table: Table, records: Sequence[int] = ()) -> Iterat
     for record in records or range(table.first + max(0, len(header) - 1), table.last):
         if isinstance(table.rows, JsonRows):
             if (cells := known.get(record)) is None:
-                fields = read_fields(index, record)
+                fields = _read_fields(index, table.rows, record)
                 cells = [fields.get(name, "") for name in names]
                 if len(known) < _MAX_REMEMBERED_ROWS:
                     known[record] = cells
@@ -159,12 +159,10 @@ def is_same_word(one: str, other: str) -> bool:
     return len(one) >= 3 and other.startswith(one) and len(other) - len(one) <= max(3, len(one) // 2)
 
 
-def read_fields(index: Index, record: int) -> dict[str, str]:
+def _read_fields(index: Index, rows: JsonRows, record: int) -> dict[str, str]:
     outline = index.outline
     raw = bytes(index.text[outline.starts[record] : outline.ends[record]])
     raw = raw.replace(index.fill, b"") if index.fill else raw
-    table = outline.table_of(record)
-    rows = table.rows if table and isinstance(table.rows, JsonRows) else JsonRows()
     above = outline.under[record] if rows.are_lists else -1
     if above >= 0:
         key = split_member(bytes(index.text[outline.label_starts[above] : outline.label_ends[above]]))[0]
@@ -217,8 +215,9 @@ def _read_siblings(index: Index, label: int) -> RowList | None:
     ][:MOST_ROWS]
     if len(records) < _MIN_LISTED_ROWS:
         return None
-    table = Table(records[0], records[-1] + 1, -1, JsonRows(are_siblings=True))
+    rows = JsonRows(are_siblings=True)
+    table = Table(records[0], records[-1] + 1, -1, rows)
     sample = records[:: max(1, len(records) // _SAMPLED_ROWS)]
-    names = (name for record in sample for name in read_fields(index, record))
+    names = (name for record in sample for name in _read_fields(index, rows, record))
     index.columns[table] = list(islice(dict.fromkeys(names), MAX_COLUMNS))
     return RowList(table, records)
