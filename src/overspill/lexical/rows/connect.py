@@ -229,8 +229,7 @@ class _Connector:
     def _follow_alike(self, step: Reference, rows: list[int]) -> list[int]:
         """The rows at the end of a step, and of other steps between the same tables."""
         alike = [each for each in self._crosslinks if (each.source, each.target) == (step.source, step.target)]
-        steps = [step] if step.source == step.target else alike
-        return list(dict.fromkeys(record for each in steps for _, record in follow(self._index, self._relations, each, rows)))
+        return list(dict.fromkeys(record for each in alike for _, record in follow(self._index, self._relations, each, rows)))
 
     def _list_ways(self, start: int) -> list[_Way]:
         """The ways to the tables that the question asks for, in its own words or else in alternative words."""
