@@ -30,7 +30,7 @@ from overspill.sql.protocol import (
     TableInfo,
     configure,
 )
-from overspill.sql.querying import run
+from overspill.sql.querying import describe, run
 from overspill.sql.statements import quote_name
 from overspill.sql.writing import RowWriter, TableSource, Work, write_rows
 from overspill.tables.json_tables import JsonTable, find_in_few, find_json_tables, is_list_of_rows, read_json_table
@@ -153,21 +153,17 @@ def _write_table(connection: Any, found: TableSource, name: str) -> TableInfo:
         found, _ = read_rows(connection, found)
         rows, notes = _fill_table(connection, found, target, _TEMPORARY)
     connection.execute(f"DROP TABLE {_TEMPORARY}")
-    columns, place = _describe(connection, target), "" if found.hidden else found.row
+    columns, place = describe(connection, target), "" if found.hidden else found.row
     if place:  # a query computes it
         columns = (SqlColumn(ROW, "BIGINT" if place.startswith("rowid") else "VARCHAR"), *columns)
     return TableInfo(name, rows, columns, found.title, found.bad_rows, " ".join(filter(None, (found.note, *notes))), place)
-
-
-def _describe(connection: Any, table: str) -> tuple[SqlColumn, ...]:
-    return tuple(SqlColumn(column, kind) for column, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall())
 
 
 def _fill_table(connection: Any, found: TableSource, target: str, source: str) -> tuple[int, list[str]]:
     """Copies rows to the target. Returns their number and notes on columns. The temporary table has all or the first rows.
     Raises an error if further rows differ from these."""
     is_checked = source != _TEMPORARY
-    columns = [(each.name, each.type) for each in _describe(connection, _TEMPORARY) if each.name not in found.hidden]
+    columns = [(each.name, each.type) for each in describe(connection, _TEMPORARY) if each.name not in found.hidden]
     texts = sum(kind == "VARCHAR" for _, kind in columns)
     if is_checked and texts > _MOST_CHECKED_COLUMNS:  # their patterns do not fit in memory together
         raise duckdb.InvalidInputException("There are too many columns.")

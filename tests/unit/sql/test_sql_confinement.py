@@ -130,6 +130,15 @@ def test_a_database_that_somebody_else_wrote_is_not_read(kind: str, library: Sql
     )
 
 
+@pytest.mark.parametrize("columns", ["range AS id, 'a' AS names", "'1' AS id, 'a' AS name", "range AS id, 'a' AS name, 1 AS more"])
+def test_a_table_with_other_columns_is_not_read(columns: str, library: SqlLibrary, source: dict[str, Source]):
+    library.load(source["output"])
+    (file,) = library.folder().glob("*.db")
+    with duckdb.connect(file) as connection:
+        connection.execute(f"CREATE OR REPLACE TABLE output AS SELECT {columns} FROM range(4)")
+    assert "have changed since" in library.query("SELECT * FROM output", source, 30).result.failed
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("landlock", [pytest.param(True, marks=has_landlock), False], ids=["with-landlock", "without-landlock"])
 def test_what_passes_for_a_select_still_opens_nothing(
