@@ -130,7 +130,9 @@ def test_a_database_that_somebody_else_wrote_is_not_read(kind: str, library: Sql
     )
 
 
-@pytest.mark.parametrize("columns", ["range AS id, 'a' AS names", "'1' AS id, 'a' AS name", "range AS id, 'a' AS name, 1 AS more"])
+@pytest.mark.parametrize(
+    "columns", ["range AS id, 'a' AS names", "'1' AS id, 'a' AS name", "range AS id, 'a' AS name, 1 AS more"]
+)
 def test_a_table_with_other_columns_is_not_read(columns: str, library: SqlLibrary, source: dict[str, Source]):
     library.load(source["output"])
     (file,) = library.folder().glob("*.db")
