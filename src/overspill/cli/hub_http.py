@@ -44,7 +44,6 @@ class _TokenHolder:
 
     def __init__(self, stamp: object) -> None:
         self.stamp = stamp
-        self.clients: ServedClients | None = None
         self.problem: OverspillError | None = None
         self.is_opened, self.has_ended = anyio.Event(), anyio.Event()
 
@@ -79,9 +78,9 @@ class TokenHolders(Principals):
             holder = self._open[principal] = _TokenHolder(self._stamps.get(principal))
             self._group.start_soon(self._serve_holder, principal, holder)
         await holder.is_opened.wait()
-        if holder.clients is None:
+        if (clients := self.served.get(principal)) is None:
             raise holder.problem or OverspillError("The hub cannot serve this token; its log says why.")
-        return holder.clients
+        return clients
 
     async def _keep_looking(self) -> None:
         while True:
@@ -101,8 +100,8 @@ class TokenHolders(Principals):
             if self._problem != before:
                 inform(f"no token is let in: {problem}")
         for principal, holder in list(self._open.items()):
-            is_known = holder.stamp == self._stamps.get(principal)
-            if not is_known or not (holder.clients is None or holder.clients.is_used or self.requests[principal]):
+            is_known, clients = holder.stamp == self._stamps.get(principal), self.served.get(principal)
+            if not is_known or not (clients is None or clients.is_used or self.requests[principal]):
                 self._end(principal, holder)
             if not is_known:
                 self.hang_up(principal)
@@ -139,7 +138,7 @@ class TokenHolders(Principals):
         servers = SharedServers()  # for the conversations of this token
         served = endpoints(settings, environ)
         async with open_clients(settings, options, served, log, servers=servers, principals=[principal]) as found:
-            holder.clients, entry.describe = found[principal], found[principal].describe_servers
+            entry.describe = found[principal].describe_servers
             if self._open.get(principal) is holder:  # else the token was revoked meanwhile
                 self.served[principal] = found[principal]
             holder.is_opened.set()

@@ -18,7 +18,6 @@ from overspill.hub import frames
 from overspill.hub.process import Front
 
 if TYPE_CHECKING:
-    from overspill.mcp.proxy.options import ProxyOptions
     from overspill.mcp.proxy.served_clients import ServedClients
 
 
@@ -36,7 +35,7 @@ async def serve_front(shared: SharedParts, front: Front) -> None:
     if not isinstance(prepared, Prepared):
         front.link.post(frames.EXIT, str(prepared if isinstance(prepared, int) else 0).encode())
         return
-    await serve(prepared, anyio.Event(), partial(_serve_client, front, prepared.options), shared)
+    await serve(prepared, anyio.Event(), partial(_serve_client, front), shared)
 
 
 def find_refusal(prepared: Prepared) -> str:
@@ -49,7 +48,7 @@ def find_refusal(prepared: Prepared) -> str:
     return "its store is in the folder that the client happens to be in" if is_relative else ""
 
 
-async def _serve_client(front: Front, options: ProxyOptions, clients: ServedClients, stop: anyio.Event) -> None:
+async def _serve_client(front: Front, clients: ServedClients, stop: anyio.Event) -> None:
     """Serve a front until its client has gone, and then until the client's jobs have ended."""
     from overspill.hub.lines import FrontLines
     from overspill.mcp.proxy.stdio import STDIO, serve_streams
@@ -63,7 +62,7 @@ async def _serve_client(front: Front, options: ProxyOptions, clients: ServedClie
     try:
         await serve_streams(clients, stop, lines.open(), outlived_by_jobs=True)
     finally:
-        if options.lists_folder:
+        if clients.options.lists_folder:
             front.first.save()
     front.link.post(frames.EXIT, b"0")
     front.has_left = True
