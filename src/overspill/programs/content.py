@@ -157,7 +157,8 @@ def _write_rows(read: Sequence[Row], omissions: Iterable[Omission] = ()) -> Cont
         if cells and all(isinstance(cell, str) and _NUMBER.fullmatch(cell) for cell in cells):
             number = float if any("." in cell for cell in cells) else int
             for row in rows:
-                row[name] = row[name] and number(row[name])
+                if row.get(name) is not None:  # a short row has fewer cells
+                    row[name] = number(row[name])
     longer = Omission(sum(row.extra is not None for row in read), "with more cells than the header; those cells left out")
     left_out = (*omissions, Omission(len(read) - len(rows), "that could not be read left out"), longer)
     return Content("json", msgspec.json.encode(rows).decode(), write_note(each for each in left_out if each.count))

@@ -152,6 +152,11 @@ def test_rows_of_one_table_stay_together_whatever_is_between_them():
         assert read.note == ("1 row with more cells than the header; those cells left out." if "9" in between else "")
 
 
+def test_a_row_that_ends_before_a_column_of_numbers_is_read():
+    read = read_content(("id,name,size\n" + "".join(f"{n},x,{n}\n" for n in range(9)) + "9,y\n").encode(), "rows")
+    assert json.loads(read.text)[-2:] == [{"id": 8, "name": "x", "size": 8}, {"id": 9, "name": "y"}]
+
+
 @pytest.mark.parametrize("size", [10, 100, 5000])
 def test_parts_together_are_the_whole(monkeypatch: pytest.MonkeyPatch, size: int):
     monkeypatch.setattr(content, "PART_BYTES", size)
