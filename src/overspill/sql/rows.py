@@ -19,6 +19,7 @@ from overspill.text.regex import regex
 
 Text: TypeAlias = bytes | mmap
 _ELEMENT = regex(rb"[^\s,]")
+_NUMBER = regex(r"[0-9]{1,18}")
 
 
 def find_row(text: Text, row: int | str) -> Span:
@@ -44,7 +45,12 @@ def find_row(text: Text, row: int | str) -> Span:
 def _find_value(text: Text, pointer: str) -> Span:
     """The span of the value at a pointer. For a value inside a string that contains JSON, the span of the string."""
     tokens = split_pointer(pointer)
-    text, start, end = _open_document(text, tokens)
+    try:
+        text, start, end = _open_document(text, tokens)
+    except LookupError:
+        raise _no_row(pointer) from None
+    except RecursionError as error:
+        raise _not_json(error) from None
     for token in tokens:
         if text[start : start + 1] == b'"':
             break
@@ -52,7 +58,7 @@ def _find_value(text: Text, pointer: str) -> Span:
             places = locate_values(memoryview(text)[start:end])
             first, last = next(((first, last) for name, first, last in places if name == token), (-1, -1))
         except (msgspec.DecodeError, RecursionError) as error:
-            raise BadRequest(f"The output is not JSON: {error}.") from None
+            raise _not_json(error) from None
         except RepeatedKeys:
             raise BadRequest("An object around that row has a key twice, so its place is unknown.") from None
         if first < 0:
@@ -62,16 +68,22 @@ def _find_value(text: Text, pointer: str) -> Span:
 
 
 def _open_document(text: Text, tokens: list[str]) -> tuple[Text, int, int]:
-    """Opens the document; of several, the one that the first token names. Masking Python's literals keeps all positions."""
+    """Opens the document; of several, the one that the first token names, or raises LookupError. Masking Python's literals
+    keeps all positions."""
     start, is_literal = begin_json(text)
     if is_literal:
         text = bytes(text[:start]) + mask_literal(bytes(text[start:]))
     start = _skip(text, start)
     end = start + (find_end(memoryview(text)[start:]) or len(text))
     if end < len(text) and tokens and find_end(memoryview(text)[end:]):
-        for _ in range(int(tokens.pop(0))):
+        number = tokens.pop(0)
+        if not _NUMBER.fullmatch(number):
+            raise LookupError(number)
+        for _ in range(int(number)):
             start = _skip(text, end)
             end = start + find_end(memoryview(text)[start:])
+            if start == end:
+                raise LookupError(number)
     return text, start, end
 
 
@@ -79,6 +91,10 @@ def _skip(text: Text, position: int) -> int:
     """Where the next element begins."""
     found = _ELEMENT.search(text, position)
     return found.start() if found else position
+
+
+def _not_json(error: Exception) -> BadRequest:
+    return BadRequest(f"The output is not JSON: {error}.")
 
 
 def _no_row(row: int | str) -> BadRequest:

@@ -64,6 +64,8 @@ def test_a_selected_row_is_found_as_it_is_in_the_text(text: str, where: str, exp
         (json.dumps(ORDERS), "/x", "no row '/x'"),
         (json.dumps({"a": ORDERS}), "/b/1", "no row '/b/1'"),
         ("[1, {]", "/1", "not JSON"),
+        (5_000 * "[" + 5_000 * "]", "/0", "not JSON"),
+        *(('{"a": 1}\n{"a": 2}\n!', row, f"no row '{row}'") for row in ("/x", "/-1", "/9", f"/{9**99}", "/999999999/a")),
         ('{"a": {"x": 1}, "a": {"y": 22}, "b": 3}', "/b", "a key twice"),
         (CSV, 31, "no row 31"),
         (CSV, 0, "no row 0"),
