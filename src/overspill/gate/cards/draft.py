@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from overspill.errors import OverspillError
+from overspill.record.logs import logger
 from overspill.settings import Settings
 from overspill.text import encoding, tokens
 from overspill.text.tokens import CHARS_PER_TOKEN
@@ -65,10 +67,21 @@ class CardRoom:
 
 
 def draft_cards(read: Read, size: Size, id: str, offered: Collection[str], room: CardRoom) -> list[DraftedCard]:
-    """Cards of several sizes, the largest first. `id`: the output's name in the reply; `offered`: the tools that can read it."""
+    """Cards of several sizes, the largest first. `id`: the output's name in the reply; `offered`: the tools that can read it.
+
+    Empty if a defect keeps the card from being made.
+    """
     from overspill.gate.cards.make import make_card  # noqa: PLC0415  # reads with the engine, which takes long to import
 
-    card = make_card(read, size)
+    try:
+        card = make_card(read, size)
+    except OverspillError:
+        raise
+    except Exception as error:  # hostile text may fail in a way nobody thought of, and its output must keep its name
+        logger.error(
+            "An output has no card, because making it failed (%s). Its name still reads all of it.", type(error).__name__
+        )
+        return []
     drafts: list[DraftedCard] = []
     for part in _PARTS:
         limit = room.tokens // part

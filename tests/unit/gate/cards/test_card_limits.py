@@ -11,6 +11,8 @@ from collections.abc import Callable
 import pytest
 
 from overspill import Session, Settings
+from overspill.errors import StoreError
+from overspill.gate.cards.draft import CardRoom, draft_cards
 from overspill.gate.cards.make import make_card
 from overspill.gate.cards.sample import MAX_WHOLE_BYTES, take_sample
 from overspill.store.meter import size_of
@@ -307,3 +309,21 @@ def test_a_card_of_a_quarter_of_a_megabyte_takes_little_work(kind: str):
     data = "".join(map(KINDS[kind], range(12_000))).encode()[:MAX_WHOLE_BYTES].rpartition(b"\n")[0]
     make_card(Reads(data), size_in(data))  # compiles patterns
     assert count_calls(data) < 40_000
+
+
+def test_a_defect_costs_an_output_its_card_but_not_its_name(caplog: pytest.LogCaptureFixture):
+    def read(start: int, end: int) -> bytes:
+        raise RecursionError("content of the output")
+
+    assert draft_cards(read, size_in(LOG[:50_000]), "out_1", ["get_tool_output"], CardRoom(Settings(), 10_000)) == []
+    assert [record.getMessage() for record in caplog.records] == [
+        "An output has no card, because making it failed (RecursionError). Its name still reads all of it."
+    ]
+
+
+def test_a_store_that_cannot_be_read_is_no_defect_of_a_card():
+    def read(start: int, end: int) -> bytes:
+        raise StoreError("the disk is gone.")
+
+    with pytest.raises(StoreError, match="the disk is gone"):
+        draft_cards(read, size_in(LOG[:50_000]), "out_1", ["get_tool_output"], CardRoom(Settings(), 10_000))
