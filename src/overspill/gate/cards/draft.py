@@ -78,9 +78,7 @@ def draft_cards(read: Read, size: Size, id: str, offered: Collection[str], room:
     except OverspillError:
         raise
     except Exception as error:  # hostile text may fail in a way nobody thought of, and its output must keep its name
-        logger.error(
-            "An output has no card, because making it failed (%s). Its name still reads all of it.", type(error).__name__
-        )
+        logger.error("An output has no card, because making it failed (%s). It can be read all the same.", type(error).__name__)
         return []
     drafts: list[DraftedCard] = []
     for part in _PARTS:
