@@ -79,6 +79,8 @@ class ToolSearch:
         self._listed = [*self.tools.values()]
         self._shown = {name: shown.get(name, name) for name in SEARCH_TOOLS}
         self._meaning: Any = None
+        self.is_wanted = True
+        """Whether anybody may still search. If not, it learns nothing more; what it has learned stays in the folder."""
 
     @cached_property
     def _words(self) -> WordRanking:
@@ -96,7 +98,7 @@ class ToolSearch:
             from overspill.tool_search.semantic import MeaningRanking  # noqa: PLC0415  # a large package, of an extra
 
             with suppress(OSError, sqlite3.Error, RuntimeError):  # words are used as before
-                self._meaning = MeaningRanking([_summarize(tool) for tool in self._listed], folder)
+                self._meaning = MeaningRanking(map(_summarize, self._listed), folder, lambda: self.is_wanted)
 
     def rank(self, query: str) -> list[SearchedTool]:
         """Return the tools that have anything to do with the query, best first."""

@@ -6,7 +6,7 @@ import hashlib
 import os
 import sqlite3
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -79,14 +79,14 @@ def load_model() -> SentenceModel:
 class MeaningRanking:
     """Ranks tools. Takes about a minute to create for 1,000 tools, or no time if the file in `folder` has their vectors."""
 
-    def __init__(self, texts: Sequence[str], folder: Path | None) -> None:
+    def __init__(self, texts: Iterable[str], folder: Path | None, is_wanted: Callable[[], bool]) -> None:
         with closing(_open_cache(folder)) as vectors:
             found: list[bytes] = []
             for text in texts:
-                if not main_thread().is_alive():  # the program is ending, and waits for this thread
+                if not (is_wanted() and main_thread().is_alive()):  # a program that is ending waits for this thread
                     raise RuntimeError
                 found.append(_find_vector(vectors, text))
-        self._vectors = np.frombuffer(b"".join(found), np.float32).reshape(len(texts), -1)
+        self._vectors = np.frombuffer(b"".join(found), np.float32).reshape(len(found), -1)
 
     def score(self, query: str) -> list[float]:
         """Return a score for each tool: 1 if it means the same as the query, 0 if it has nothing to do with it."""

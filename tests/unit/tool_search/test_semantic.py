@@ -46,6 +46,13 @@ def test_a_tool_is_found_without_any_of_its_words(tmp_path: Path) -> None:
     assert search.rank("random_int")[0].name == "random_int"
 
 
+def test_nothing_more_is_learned_once_nobody_may_search(tmp_path: Path) -> None:
+    search = ToolSearch(TOOLS)
+    search.is_wanted = False
+    search.learn(tmp_path)
+    assert search.rank("do I need an umbrella") == []
+
+
 def test_vectors_are_kept_for_their_owner_only(tmp_path: Path) -> None:
     ToolSearch(TOOLS).learn(tmp_path / "store")
     (file,) = (tmp_path / "store").iterdir()

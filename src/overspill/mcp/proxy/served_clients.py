@@ -171,7 +171,10 @@ class ServedClients(Struct, eq=False):
                 shown = one_line(str(identity.info.get("name") or ""), 80)
                 session.note(ConversationOpened(now_ms(), client=shown, servers=tuple(client.servers)))
                 task_status.started(client)
-                await client.wait_until_gone(math.inf if name else self.options.stateless_gone_after)
+                try:
+                    await client.wait_until_gone(math.inf if name else self.options.stateless_gone_after)
+                finally:
+                    client.tool_search.stop_learning()
                 self._open_clients = {key: each for key, each in self._open_clients.items() if each is not client}
                 limit, requester = self.options.max_job_seconds_alone, client.requester
                 with anyio.move_on_after(limit):

@@ -91,12 +91,18 @@ class ServedToolSearch:
     async def _open(self) -> ToolSearch:
         await self._catalog.list_known()
         if self._search is None or self._searched != self._catalog.changes:
+            self.stop_learning()
             self._searched = self._catalog.changes
             shown = {own: name for name, own in self.names.items()}
             tools = [tool for tool in map(self._read, self._catalog.list_theirs()) if self._rule.hides(tool)]
             self._search = await anyio.to_thread.run_sync(ToolSearch, tools, shown)
             self._search.learn_apart(self._settings)
         return self._search
+
+    def stop_learning(self) -> None:
+        """Call this when the client has left: learning what thousands of tools mean takes minutes."""
+        if self._search is not None:
+            self._search.is_wanted = False
 
     async def call(self, request: ClientRequest, call: Callable[[ClientRequest], Awaitable[Raw]]) -> Raw:
         """Make the call that `call_tool` wraps, as if the client had made it. Explains a failure if possible."""
