@@ -317,7 +317,7 @@ def test_a_defect_costs_an_output_its_card_but_not_its_name(caplog: pytest.LogCa
 
     assert draft_cards(read, size_in(LOG[:50_000]), "out_1", ["get_tool_output"], CardRoom(Settings(), 10_000)) == []
     assert [record.getMessage() for record in caplog.records] == [
-        "An output has no card, because making it failed (RecursionError). Its name still reads all of it."
+        "An output has no card, because making it failed (RecursionError). It can be read all the same."
     ]
 
 
