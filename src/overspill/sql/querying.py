@@ -52,7 +52,7 @@ def run(request: QueryRequest) -> SqlResult:
         with Path("result").open("wb") as file:
             connection = open_tables(request)
             check_statement(connection, request.sql, [name for database in request.databases for name in database.tables])
-            return _answer(connection.execute(request.sql), file)
+            return _answer(_execute(connection, request.sql), file)
     except Refused as error:
         return SqlResult(failed=str(error))
     except (MemoryError, duckdb.OutOfMemoryException, duckdb.IOException):  # it opens files only to spill memory
@@ -107,6 +107,20 @@ def _compare(connection: Any, databases: Iterable[SqlDatabase]) -> None:
 def describe(connection: Any, table: str) -> tuple[SqlColumn, ...]:
     """The columns of a table. DuckDB's list of all columns takes longer, because it includes those of its own views."""
     return tuple(SqlColumn(column, kind) for column, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall())
+
+
+def _execute(connection: Any, sql: str) -> Any:
+    """Times with a zone are converted to text here, because DuckDB needs another package to convert them to Python's."""
+    result = connection.execute(sql)
+    zoned = ["WITH TIME ZONE" in str(kind) for _, kind, *_ in result.description or ()]
+    if not any(zoned):
+        return result
+    columns = enumerate(zip(zoned, result.description, strict=True), 1)
+    cells = [
+        f"CAST(#{n} AS VARCHAR) AS {quote_name(str(name))}" if is_zoned else f"#{n}" for n, (is_zoned, (name, *_)) in columns
+    ]
+    connection.execute(f'CREATE TEMP VIEW "the result" AS {sql}')  # no loaded table has a space in its name
+    return connection.execute(f'SELECT {", ".join(cells)} FROM temp.main."the result"')
 
 
 def _answer(result: Any, file: BinaryIO) -> SqlResult:

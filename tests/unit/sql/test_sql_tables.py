@@ -106,6 +106,16 @@ def test_times_are_utc_and_keep_their_text_where_a_zone_would_be_lost() -> None:
 
 
 @pytest.mark.slow
+def test_times_with_a_zone_are_answered_as_text() -> None:
+    sql = """SELECT "at"::TIMESTAMPTZ AS "a""b", [("at"::TIMESTAMPTZ)], n, n, now() - now() FROM output ORDER BY n DESC; -- all"""
+    rows, _ = ask(sql, "at,n\n2024-01-02T03:04:05+02:00,1\n2024-06-02T03:04:05Z,2\n")
+    assert rows == [
+        ["2024-06-02 03:04:05+00", "['2024-06-02 03:04:05+00']", 2, 2, "0:00:00"],
+        ["2024-01-02 01:04:05+00", "['2024-01-02 01:04:05+00']", 1, 1, "0:00:00"],
+    ]
+
+
+@pytest.mark.slow
 def test_numbers_that_do_not_fit_are_not_rounded() -> None:
     rows, _ = ask("SELECT id FROM output", '[{"id": 12345678901234567890123}, {"id": 7}]')
     assert rows == [["12345678901234567890123"], ["7"]]
