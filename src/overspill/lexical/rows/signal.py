@@ -39,13 +39,14 @@ def _find_rows(index: Index, query: Query, ranking: Ranking) -> Boost:
         return Boost(leads=around, rows=meeting, brief=frozenset(meeting))
     rows = find_filtered_rows(index, query, ranking)
     # If the question compares cells, these rows match even without its words.
-    matches = frozenset(rows) if compares_cells(query.text) else frozenset[int]()
+    matches = frozenset(rows) if rows and compares_cells(query.text) else frozenset[int]()
     return Boost(leads=rows, rows=rows, brief=frozenset(rows), matches=matches)
 
 
 def find_filtered_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     """The rows of a list that meet its bounds and mention most of the rest; empty if the question does not ask for a list."""
-    is_compared = compares_cells(query.text)
+    has_lists = index.traits.has_members or bool(index.outline.tables)
+    is_compared = has_lists and compares_cells(query.text)
     if not (is_compared or (query.listing and index.traits.has_members)):
         return []
     best = ranking.best(1) if index.traits.has_members else []
