@@ -6,12 +6,12 @@ import os
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from commands import SOURCE
+from waiting import wait_until
 from wire import PATIENCE, Process, Served, config, every, proxied
 
 from overspill import handles
@@ -129,9 +129,8 @@ def bound_by_permissions() -> list[str]:
 
 def call_until_stored(wire: Process) -> str:
     """The store is not tried again at once, lest every large result pay for it."""
-    deadline = time.monotonic() + PATIENCE
-    while not (found := HANDLE.search(wire.text("lines", {"count": 1000}))):
-        assert time.monotonic() < deadline
+    found = wait_until(lambda: HANDLE.search(wire.text("lines", {"count": 1000})), within=PATIENCE)
+    assert found is not None
     return found.group()
 
 
@@ -179,10 +178,8 @@ def test_servers_work_large_results_are_cut_and_a_store_that_works_again_is_used
 def test_the_line_comes_at_the_start_even_if_no_client_does(place: Path) -> None:
     place.write_text("not a folder")
     with Process(proxied(every(), "--set", f"storeDir={place}", "--http", "127.0.0.1:0")) as wire:
-        deadline = time.monotonic() + PATIENCE
-        while b"overspill: Nothing can be stored" not in wire.errors:
-            assert time.monotonic() < deadline, wire.errors
-            assert wire.process.poll() is None, wire.errors
+        wait_until(lambda: b"overspill: Nothing can be stored" in wire.errors or wire.process.poll() is not None)
+        assert wire.process.poll() is None, wire.errors
         wire.process.terminate()
         assert wire.process.wait(PATIENCE) == 0
 
