@@ -108,7 +108,7 @@ def test_times_are_utc_and_keep_their_text_where_a_zone_would_be_lost() -> None:
 @pytest.mark.slow
 def test_times_with_a_zone_are_answered_as_text() -> None:
     sql = """SELECT "at"::TIMESTAMPTZ AS "a""b", [("at"::TIMESTAMPTZ)], n, n, now() - now() FROM output ORDER BY n DESC; -- all"""
-    rows, _ = ask(sql, "n,at\n1,2024-01-02T03:04:05+02:00\n2,2024-06-02T03:04:05Z\n")
+    rows, _ = ask(sql, '[{"n":1,"at":"2024-01-02T03:04:05+02:00"},{"n":2,"at":"2024-06-02T03:04:05Z"}]')
     assert rows == [
         ["2024-06-02 03:04:05+00", "['2024-06-02 03:04:05+00']", 2, 2, "0:00:00"],
         ["2024-01-02 01:04:05+00", "['2024-01-02 01:04:05+00']", 1, 1, "0:00:00"],
