@@ -89,6 +89,7 @@ def by_doc(question: Question) -> str:
 
 MECHANISMS: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "related words": ("words", "read_related", dict),
+    "keywords of code": ("scan", "read_keywords", dict),
     "quoted examples": ("query", "_split_examples", lambda question: (question, [])),
     "task words": ("rank", "_drop_task_words", lambda terms: terms),
     "phrases": ("rank", "_score_phrases", lambda *_: {}),
@@ -130,6 +131,8 @@ MECHANISMS: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "rows: comparisons": ("rows.conditions", "_find_comparisons", lambda *_: ()),
     "rows: exclusions": ("rows.conditions", "_find_exclusions", lambda *_: ()),
     "rows: ordered by a column": ("rows.ordering", "_order_by_value", lambda *_: []),
+    "rows: ordered by date": ("rows.ordering", "_order_by_date", lambda *_: []),
+    "rows: ordered by place, or sizes of a listing": ("rows.ordering", "_order_without_column", lambda *_: []),
 }
 """Where each mechanism of the engine is, and what it says when it is switched off."""
 

@@ -86,7 +86,7 @@ class _Output:
 
     @cached_property
     def samples(self) -> TermSamples:
-        return TermSamples(self.source, raw=True)
+        return TermSamples(self.source, code=self.kind.traits.is_code, raw=True)
 
 
 class Index:
@@ -177,7 +177,7 @@ class Index:
 
     @cached_property
     def samples(self) -> TermSamples:
-        return TermSamples(self.text)
+        return TermSamples(self.text, code=self.traits.is_code)
 
     @cached_property
     def text(self) -> Text:

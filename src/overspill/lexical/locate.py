@@ -114,7 +114,7 @@ def _scan(
 ) -> tuple[array[int], array[int], bool]:
     """The blocks that have terms, in order; which terms each has; and whether counting stopped early."""
     blocks, masks = array("q"), array("Q")
-    finder = Finder(terms, raw=True)
+    finder = Finder(terms, code=traits.is_code, raw=True)
     bits = [_bit(number) for number in range(len(terms))]
     is_markup = traits.is_markup
     hits = visible.find(finder, source) if terms else ()

@@ -59,13 +59,13 @@ def plan(index: Index, query: Query, ranking: Ranking, signals: Sequence[Signal]
         # The question may want any row that it leads to, or the one that it names, and each may be long.
         brief = frozenset((*answer.leads[:_MAX_BRIEF_LEADS], *ranking.best(1)))
     partly = bool(answer.leads or answer.rows) and (index.is_partial or len(index.outline) > MOST_ROWS)
-    steps += (_plan_scores(index, query, ranking, boosts, answer),)
+    steps += tuple(_plan_scores(index, query, ranking, boosts, answer))
     tables = dict.fromkeys(index.outline.table_of(row) for row in answer.rows) if answer.evidence or answer.matches else ()
     notes = tuple(note for table in tables if table for note in index.remember(list_notes, table))
     return Plan(steps, ranking, answer.evidence, matches, bool(answer.rows), brief, partly, notes)
 
 
-def _plan_scores(index: Index, query: Query, ranking: Ranking, boosts: list[Boost], answer: Boost) -> Step:
+def _plan_scores(index: Index, query: Query, ranking: Ranking, boosts: list[Boost], answer: Boost) -> list[Step]:
     scores = {record: score for record, score in ranking.scores.items() if not query.listing or record in ranking.matches}
     for boost in boosts:
         for record, score in boost.raised.items():
@@ -79,4 +79,7 @@ def _plan_scores(index: Index, query: Query, ranking: Ranking, boosts: list[Boos
     else:
         order = [pair for pair in order_by_score(scores) if pair[1] >= WEIGHTS.least * top]
         order = order if answer.rows else move_repeats(index, order)
-    return Step(order)
+    if query.listing and index.traits.has_definitions:
+        # The contents of a requested definition are not further definitions of that kind.
+        return [Step([pair for pair in order if ranking.holds(pair[0])]), Step(order)]
+    return [Step(order)]

@@ -59,6 +59,10 @@ class Ranking(Struct):
     asked: frozenset[str] = frozenset()
     """The keys of all terms that the question asks for, including near synonyms and terms that occur nearly everywhere."""
 
+    def holds(self, record: int) -> bool:
+        """Whether the record itself matches the question, not only its labels."""
+        return any(self.terms[term].telling for _, _, term in self.hits.get(record, ()))
+
     def best(self, count: int) -> list[int]:
         """A few records with the highest scores. Comparing scores alone is much faster than comparing pairs."""
         least = min(nlargest(count, self.scores.values()), default=0.0)
@@ -113,7 +117,7 @@ def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> tuple[_
     outline = index.outline
     label_starts, label_ends = outline.label_starts, outline.label_ends
     found = _Hits({}, {}, {}, len(outline))
-    finder = Finder(terms)
+    finder = Finder(terms, code=index.traits.is_code)
     hits = chain.from_iterable(finder.hits(index.text, *span) for span in (index.spans if terms else ()))
     spots, counts = list[tuple[int, int, int]](), dict[int, int]()
     last = label = label_end = 0

@@ -8,7 +8,7 @@ from html.entities import codepoint2name
 from typing import NamedTuple, TypeVar
 
 from overspill.lexical.query import Term
-from overspill.lexical.words import is_unspaced, split_subwords, split_words, stem
+from overspill.lexical.words import is_unspaced, read_keywords, split_subwords, split_words, stem
 from overspill.tables.table import Text
 from overspill.text.encoding import decode
 from overspill.text.patterns import Pattern, compile_pattern, find_spans
@@ -59,15 +59,18 @@ class _Spelling(NamedTuple):
 
 
 class Finder:
-    """The terms of a query as one pattern, and the term for each spelling it finds.
+    """The terms of a query as one pattern, and the term for each spelling it finds. In code, it also matches keywords.
 
     If `raw`, it searches the bytes as stored: words may have colour codes between them, letters may be escapes or entities.
     """
 
-    def __init__(self, terms: tuple[Term, ...], *, raw: bool = False) -> None:
+    def __init__(self, terms: tuple[Term, ...], *, code: bool, raw: bool = False) -> None:
         self._raw = raw
         self.terms = terms
         self._stems = {term.key: number for number, term in enumerate(terms) if not term.literal}
+        self._keywords = {
+            keyword: number for key, number in self._stems.items() if code for keyword in sorted(read_keywords().get(key, ()))
+        }
         self._literals = {term.key: number for number, term in enumerate(terms) if term.literal}
         self._signs = [key for key in self._stems if len(key) == 1 and is_unspaced(key)]
         self._known: dict[bytes, _Spelling] = {}
@@ -75,7 +78,7 @@ class Finder:
 
     def _spell(self) -> bytes:
         literals = sorted(self._literals, key=len, reverse=True)
-        prefixes = sorted(set(map(_prefix, self._stems)), key=len, reverse=True)
+        prefixes = sorted({*map(_prefix, self._stems), *self._keywords}, key=len, reverse=True)
         parts: list[str] = []
         if literals:
             parts.append("(?i:" + "|".join(self._spell_literal(key) for key in literals) + ")")
@@ -128,7 +131,7 @@ class Finder:
         if self._raw and _ESCAPED.search(spelling):
             word = html.unescape(_ESCAPED_LETTER.sub(lambda found: chr(int(found[1], 16)), word))
         parts = (*split_subwords(word), *split_words(word), *(sign for sign in self._signs if sign in word))
-        found = (self._literals.get(word.lower()), *map(self._find_stem, parts))
+        found = (self._literals.get(word.lower()), self._keywords.get(word), *map(self._find_stem, parts))
         return tuple(dict.fromkeys(number for number in found if number is not None))
 
     def _find_stem(self, word: str) -> int | None:
@@ -203,8 +206,9 @@ def search_pieces(pattern: Pattern, text: Text, start: int, end: int) -> Iterato
 class TermSamples:
     """How often terms occur in samples of the text. Remembers each count, because questions share terms and come in steps."""
 
-    def __init__(self, text: Text, *, raw: bool = False) -> None:
+    def __init__(self, text: Text, *, code: bool, raw: bool = False) -> None:
         self._text = text
+        self._code = code
         self._raw = raw
         self._counts: dict[Term, int] = {}
 
@@ -243,7 +247,7 @@ class TermSamples:
     def _count(self, terms: tuple[Term, ...]) -> dict[Term, int]:
         if not terms:
             return {}
-        finder = Finder(terms, raw=self._raw)
+        finder = Finder(terms, code=self._code, raw=self._raw)
         counts = dict.fromkeys(terms, 0)
         step = (len(self._text) - _SAMPLE_BYTES) // (_SAMPLES - 1)
         for number in range(_SAMPLES):

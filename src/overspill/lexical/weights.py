@@ -80,6 +80,8 @@ class Weights(Struct, frozen=True):
     """A program says that it gave up, or begins a message of failure."""
     evidence_of_value: float = 0.7
     """Rows that were compared by a column, or that lack an excluded value that many rows have."""
+    evidence_of_place: float = 0.4
+    """Rows chosen by their place in the table, whose order may mean nothing."""
 
 
 WEIGHTS = Weights()

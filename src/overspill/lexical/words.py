@@ -102,3 +102,10 @@ def _unspaced_or_not() -> re.Pattern[str]:
 def split_subwords(word: str) -> list[str]:
     """`parseHTTPReply_v2` → parse, http, reply, v, 2."""
     return [part.lower() for part in _SUBWORD.findall(word)]
+
+
+@cache
+def read_keywords() -> dict[str, frozenset[str]]:
+    """Maps the stems of things people ask for in source code to their keywords."""
+    lines = (line.partition(":") for line in read_lines("keywords"))
+    return {stem(word): word_set(spelt) for words, _, spelt in lines for word in words.split()}

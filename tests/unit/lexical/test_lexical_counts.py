@@ -147,6 +147,30 @@ def test_a_list_that_does_not_fit_whole_is_cut_to_the_lines_that_tell() -> None:
     assert added.endswith("\n(matched 3 records, all shown; some shortened)")
 
 
+@pytest.mark.parametrize(
+    ("line", "question"),
+    [
+        ("def area(side):", "list all functions"),
+        ("func Area(side int) int {", "every function"),
+        ("fn area(side: u32) -> u32 {", "which functions are there"),
+        ("#include <math.h>", "list all imports"),
+        ("struct Square {", "list all classes"),
+        ("const SIDES = 4;", "list all constants"),
+        ("var side = 4;", "what variables are there"),
+    ],
+)
+def test_what_people_ask_for_in_code_is_found_as_the_language_spells_it(line: str, question: str) -> None:
+    code = "".join(f"call_{number}(required);\n\n" for number in range(60)) + f"{line}\n\n" + "finally(call);\n\n" * 60
+    assert ask(code, question).text == f"[L121]\n{line}\n(matched 1 record, all shown)"
+
+
+def test_definitions_are_listed_before_what_stands_inside_them() -> None:
+    method, bases = "    def m{0}(self):\n        return {0}\n\n", ", ".join(f"Base{number}" for number in range(30))
+    classes = "".join(f"class C{number}({bases}):\n" + "".join(map(method.format, range(40))) + "\n" for number in range(5))
+    shown = ask(classes, "list all classes", 600).text
+    assert [line[:9] for line in shown.splitlines() if line.startswith("class ")] == [f"class C{number}(" for number in range(5)]
+
+
 def test_a_list_is_of_what_was_asked_for_not_of_words_of_the_request() -> None:
     statements = "".join(
         f"CREATE VIEW v{number} AS SELECT {number};\n\nSELECT 1 UNION ALL SELECT {number};\n\n" for number in range(9)

@@ -247,6 +247,11 @@ def test_a_question_without_order_or_a_text_without_tables_has_no_ordered_rows()
     assert _rows("name,note\na,x\nb,y\nc,z\n", "the longest note") == []
 
 
+def test_the_first_and_the_last_row_are_where_they_stand() -> None:
+    assert _rows(CITIES, "the first city listed")[0] == "Aby,Norland,500,3 May 1200"
+    assert _rows(CITIES, "the last 2 listed")[:2] == ["Eel,Norland,15,2001", "Dun,Sudland,1200,12 June 1200"]
+
+
 def test_rows_of_json_and_of_columns_are_ordered_too() -> None:
     rows = json.dumps([{"name": "a", "size": 3}, {"name": "b", "size": 30}, {"name": "c", "size": 7}])
     assert _rows(rows, "largest size")[0] == '{"name": "b", "size": 30}'

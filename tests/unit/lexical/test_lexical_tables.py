@@ -57,6 +57,14 @@ drwxr-xr-x 9 ann staff     4096 Mar  2 11:40 beta
 -rw-r--r-- 1 ann staff 98875896 Mar 24  2026 gamma.bin
 -rw-r--r-- 1 ann staff       12 Dec 30 09:01 delta.cfg
 """
+DU = "4\tsrc/a.py\n120\tsrc/big\n8\tsrc/c.py\n132\tsrc\n"
+FIND = "".join(f"{size} src/module_{size}.py\n" for size in (310, 20, 4410, 77, 9))
+ONELINE = "".join(
+    f"{number:07x}a Mend the {name}\n" for number, name in enumerate(("roof", "door", "gate", "wall", "pump"), 0xA00)
+)
+HISTORY = "".join(
+    f"commit {number:040x}\nAuthor: Ann\n\n    Mend {name}\n\n" for number, name in enumerate(("roof", "door", "gate"))
+)
 
 
 def rows_for(output: str, question: str) -> list[str]:
@@ -74,10 +82,12 @@ def _text(index: Index, record: int) -> str:
 @pytest.mark.parametrize(
     ("question", "first"),
     [
+        ("what was the first ship?", "Borealis,1987,Chile,80"),
+        ("what was the last ship?", "Eclipse,2010,Chile,61"),
         ("which Norwegian ship, I mean of Norway, has the smallest crew?", "Delta,1987,Norway,40"),
     ],
 )
-def test_order_is_by_the_measure_that_is_named(question: str, first: str) -> None:
+def test_order_is_by_date_or_by_the_measure_that_is_named(question: str, first: str) -> None:
     assert rows_for(SHIPS, question)[0] == first
 
 
@@ -92,10 +102,15 @@ def test_of_columns_that_share_a_word_the_one_with_more_of_them_is_meant(fruit: 
     [
         (LS, "what is the largest file?", "gamma.bin"),
         (LS, "the smallest file", "delta.cfg"),
+        (DU, "what takes the most space", "132\tsrc"),
+        (FIND, "which module is the biggest", "module_4410.py"),
+        (ONELINE, "the most recent commit", "Mend the roof"),
+        (ONELINE, "what was the first commit", "Mend the pump"),
+        (HISTORY, "what is the last commit about", "    Mend roof"),
     ],
-    ids=["largest", "smallest"],
+    ids=["ls", "ls, smallest", "du", "find", "newest", "oldest", "history"],
 )
-def test_listings_are_ordered_by_size(output: str, question: str, first: str) -> None:
+def test_listings_without_named_columns_are_ordered_by_size_and_histories_by_age(output: str, question: str, first: str) -> None:
     assert rows_for(output, question)[0].endswith(first)
 
 
@@ -170,6 +185,7 @@ debian    About an hour ago   124MB
 fedora    3 months ago        190MB
 gentoo    5 days ago          1GB
 """
+DURATIONS = "= slowest durations =\n" + "".join(f"{took} call tests/test_{took}\n" for took in ("900ms", "1.20s", "0.31s", "2ms"))
 
 
 @pytest.mark.parametrize(
@@ -177,21 +193,43 @@ gentoo    5 days ago          1GB
     [
         (PODS, "oldest pod", "front-b2"),
         (PODS, "which pod is the newest?", "back-c3"),
+        (JOBS, "which job was created last?", '"paint"'),
         (JOBS, "when was the most recent job created", '"paint"'),
         (JOBS, "the oldest job", '"drill"'),
+        (JOBS, "which is the slowest job", '"paint"'),
+        (JOBS, "fastest job by speed", '"drill"'),
         (PEOPLE, "who is the oldest?", "Cyd"),
         (PEOPLE, "who is the youngest?", "Ben"),
         (IMAGES, "the newest image", "debian"),
         (IMAGES, "the oldest image", "fedora"),
+        (DURATIONS, "which test is the slowest", "1.20s"),
+        (HISTORY, "the oldest commit", "commit 0000000000000000000000000000000000000002"),
     ],
 )
-def test_times_are_ordered_by_date_and_by_age(output: str, question: str, first: str) -> None:
+def test_times_are_ordered_by_date_by_age_and_by_how_long_they_took(output: str, question: str, first: str) -> None:
     assert first in rows_for(output, question)[0]
 
 
 def test_a_column_that_measures_is_meant_before_one_that_names() -> None:
     cities = "City,People\nOslo,700\nBergen,290\nMoss,50\nBodø,52\n"
     assert rows_for(cities, "which is the smallest city by people?")[0] == "Moss,50"
+
+
+def test_commits_that_are_asked_for_by_their_order_are_shown_whole() -> None:
+    history = "".join(f"commit {number:040x}\nAuthor: Ann\n\n    Mend {number} doors\n\n" for number in range(60))
+    found = select(build(history.encode()), "what are the last 2 commits", max_tokens=200)
+    assert found.text.splitlines()[:10] == [
+        "[L1]",
+        f"commit {0:040x}",
+        "Author: Ann",
+        "",
+        "    Mend 0 doors",
+        "",
+        f"commit {1:040x}",
+        "Author: Ann",
+        "",
+        "    Mend 1 doors",
+    ]
 
 
 def test_what_is_not_so_is_told_by_what_stands_there_instead() -> None:

@@ -24,7 +24,7 @@ FOLDER = files("overspill.lexical") / "lexicon"
 LISTS = sorted(entry.name.removesuffix(".txt") for entry in FOLDER.iterdir())
 CODE = Path(str(FOLDER)).parent
 SOURCE = "\n".join(path.read_text("utf-8") for folder in (CODE, CODE.parent / "tool_search") for path in folder.rglob("*.py"))
-GROUPED = ("related", "actions")  # whose lines are groups of words
+GROUPED = ("related", "keywords", "actions")  # whose lines are groups of words
 WORD = re.compile(r"[a-z]{2,}")
 
 

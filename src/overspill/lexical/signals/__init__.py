@@ -9,7 +9,7 @@ from overspill.lexical.boost import Signal
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rows.conditions import compares_cells
-from overspill.lexical.rows.ordering import asks_for_order
+from overspill.lexical.rows.ordering import asks_for_order, lists_sizes
 from overspill.lexical.rows.signal import boost_rows
 from overspill.lexical.signals.count import boost_counts
 from overspill.lexical.signals.facts import boost_facts
@@ -17,9 +17,11 @@ from overspill.lexical.signals.failure import boost_failures
 
 
 def compares_rows(index: Index, query: Query) -> bool:
-    """Whether a question needs all rows of a table, wherever they are."""
-    may_have_tables = index.traits.is_celled or index.traits.is_markup
-    return may_have_tables and (asks_for_order(query) or (index.traits.is_celled and compares_cells(query.text)))
+    """Whether a question needs all rows of a table or listing, wherever they are."""
+    if index.traits.is_celled or index.traits.is_markup:
+        is_compared = index.traits.is_celled and compares_cells(query.text)
+        return is_compared or asks_for_order(query)
+    return asks_for_order(query) and lists_sizes(index)
 
 
 SIGNALS: tuple[Signal, ...] = (boost_counts, boost_failures, boost_facts, boost_rows)
