@@ -42,7 +42,7 @@ class _Reachable:
     url: str
 
     def post(self, **headers: str) -> httpx2.Response:
-        return httpx2.post(self.url, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers)
+        return httpx2.post(self.url, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers, timeout=60)
 
     @asynccontextmanager
     async def client(self, token: str, mode: str = "legacy", **more: object) -> AsyncIterator[Client]:

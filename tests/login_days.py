@@ -38,7 +38,7 @@ async def live(folder: Path, days: float) -> Days:
         assert login.expires_at
         began, now, calls = login.expires_at - 600, [0.0], int(days * DAY / STEP)
         keeper = TokenKeeper(config, environ, clock=lambda: began + now[0])
-        async with httpx2.AsyncClient(headers={"accept": "application/json, text/event-stream"}) as client:
+        async with httpx2.AsyncClient(headers={"accept": "application/json, text/event-stream"}, timeout=60) as client:
             for step in range(1, calls + 1):
                 now[0] = step * STEP
                 server.set_ahead(now[0])

@@ -73,11 +73,11 @@ class OidcProvider(NamedTuple):
     @property
     def refreshed(self) -> int:
         """How often a token was refreshed."""
-        return int(httpx2.get(f"{self.issuer}/count").json()["refreshed"])
+        return int(httpx2.get(f"{self.issuer}/count", timeout=60).json()["refreshed"])
 
     def revoke(self, token: str, client: str) -> None:
         data = {"token": token, "client_id": client}
-        assert httpx2.post(f"{self.issuer}/token/revocation", data=data).status_code == 200
+        assert httpx2.post(f"{self.issuer}/token/revocation", data=data, timeout=60).status_code == 200
 
 
 def _skip_without(reason: Unavailable) -> None:
@@ -229,7 +229,7 @@ def door(check: Callable[[str], set[str] | None] = {"t1": {"notes:read"}}.get) -
 
 async def visit(url: str) -> None:
     """What a browser does whose user agrees to everything."""
-    async with httpx2.AsyncClient(follow_redirects=True) as browser:
+    async with httpx2.AsyncClient(follow_redirects=True, timeout=60) as browser:
         response = await browser.get(url)
         for _ in range(3):  # to log in, and to agree, on the pages of oidc-provider
             form = re.search(r'<form[^>]*action="([^"]*)"', response.text)

@@ -61,7 +61,7 @@ class Person:
         self.links.append(link)
         asked = {name: values[0] for name, values in parse_qs(urlsplit(link).query).items()}
         fields = {"code": SECRET, "state": asked["state"], **self.changes}
-        async with httpx2.AsyncClient() as browser:
+        async with httpx2.AsyncClient(timeout=60) as browser:
             for query in (fields, fields):  # the second time, somebody who has read the first
                 self.answers.append(await browser.get(answer_url(asked["redirect_uri"], **query)))
 

@@ -21,7 +21,7 @@ ASKED = "https://auth.example/authorize?state=right"
 
 @asynccontextmanager
 async def opened() -> AsyncIterator[tuple[Callback, httpx2.AsyncClient]]:
-    async with open_callback(0) as callback, httpx2.AsyncClient() as browser:
+    async with open_callback(0) as callback, httpx2.AsyncClient(timeout=60) as browser:
         callback.expect(ASKED)
         yield callback, browser
 
@@ -56,7 +56,7 @@ async def test_another_method_path_or_host_is_refused():
 
 
 async def test_no_state_is_right_before_a_link_was_shown():
-    async with open_callback(0) as callback, httpx2.AsyncClient() as browser:
+    async with open_callback(0) as callback, httpx2.AsyncClient(timeout=60) as browser:
         assert (await browser.get(f"{callback.address}?code=x&state=")).status_code == 400
 
 
