@@ -21,6 +21,8 @@ _MOST_WRITTEN = 16
 _ANCHOR_UNITS, _PIECE_UNITS, _ESCAPE_BYTES = 8, 128, 1024
 _SHORT_ESCAPES = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 _ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
+_LOOSE = regex(r"\\|\n[ \t]*")
+"""Characters whose patterns may also take what belongs to the next one: backslashes, and the indentation of a line."""
 _LINE_BREAK = rb"(?:[\r\n]|\\+[rn])*"
 _LEADING_BACKSLASHES = regex(rb"(\(\?:|\|)\\\\([*+])")
 """Optional or repeated backslashes at the beginning of an alternative spelling, in a character's pattern."""
@@ -48,12 +50,20 @@ class _Form(Struct, frozen=True, dict=True):
     value: bytes
     units: list[bytes]
     is_base64: bool = False
+    loose: frozenset[int] = frozenset()
+    """The units after which no piece may end."""
 
     @cached_property
     def pieces(self) -> list[Pattern]:
         """The patterns for comparing a long value piece by piece."""
-        starts = range(0, len(self.units), _PIECE_UNITS)
-        return [compile_pattern(b"".join(self.units[first : first + _PIECE_UNITS])) for first in starts]
+        found, first = list[Pattern](), 0
+        while first < len(self.units):
+            end = first + _PIECE_UNITS
+            while end - 1 in self.loose:
+                end += 1
+            found.append(compile_pattern(b"".join(self.units[first:end]), max_memory=64 << 20))
+            first = end
+        return found
 
     def find_end(self, data: Searched, start: int) -> int:
         """Where a value that begins at `start` ends, or -1."""
@@ -94,7 +104,8 @@ class KnownValues:
 
 def _write_forms(name: str, value: str) -> Iterator[_Form]:
     kind, data = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-"), value.encode("utf-8", "surrogatepass")
-    yield _Form(kind, data, _separate([_spell_character(character) for character in value], b""))
+    loose = frozenset(place for found in _LOOSE.finditer(value) for place in range(*found.span()))
+    yield _Form(kind, data, _separate([_spell_character(character) for character in value], b""), loose=loose)
     yield _Form(kind, data, _separate([_spell_hex(f"{byte:02x}") for byte in data], _LINE_BREAK))
     for offset in range(3):
         encoded = base64.b64encode(bytes(offset) + data)

@@ -62,6 +62,16 @@ def test_a_long_value_of_several_lines_is_found_whole_and_lines_keep_their_numbe
         assert not any(line in shown for line in value.splitlines())
 
 
+@pytest.mark.parametrize("middle", ["\\\\001", "\\\n", '\\"', "\n   x", "\\" * 40, "\n\t\n \\\n "], ids=range(6))
+def test_a_long_value_is_found_whatever_is_where_its_pieces_meet(middle: str) -> None:
+    for before in range(120, 132):
+        value = "".join(SOURCE.choices(string.ascii_letters, k=before)) + middle * 3 + "z"
+        redactor = Redactor({"KEY": value}, {})
+        for encoding in ("plain", "JSON", "JSON in JSON", "HTML", "percent", "every character escaped"):
+            shown = MARK.sub("mark", redactor.redact(f"a {spell(value)[encoding]} b"))
+            assert shown.split() == ["a", "mark", "b"], (before, encoding)
+
+
 def test_a_value_has_the_same_mark_in_one_session_and_another_in_the_next() -> None:
     key, other = make_key(), make_key()
     one, two = Redactor({}, {}), Redactor({}, {})
