@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from importlib import import_module
@@ -25,6 +24,8 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         code = serve_through_hub(words, os.environ)
         if code is not None:
             sys.exit(code)
+    import gc
+
     gc.disable()  # until the command is imported, because imports leave little garbage
     import_module("overspill.cli.program").main(args)
     raise AssertionError("the program exits by itself")

@@ -153,7 +153,7 @@ class BudgetFill:
                     return
                 if is_all:
                     done.add(record)
-                if spans != self._shown.get(record):
+                if spans != self._shown.get(record, []):
                     self._used[number] += reached - self._spent
                     self._spent = reached
                     self._shown[record], self._costs[record] = spans, cost

@@ -71,6 +71,8 @@ class Trimmer:
             if price <= allowed and (worths[number] > 0 or number == 0):
                 taken.add(number)
                 allowed -= price
+        if any(worths) and not any(worths[number] for number in taken):
+            return []  # the beginning alone does not tell why the record matches
         return join_spans([parts[number] for number in taken])
 
     def _split(self, record: int, size: int) -> tuple[list[Span], list[float], list[int]]:

@@ -59,7 +59,7 @@ class Server:
     ) -> None:
         self._access = access
         self.config, self.name, self.log = access.config, access.config.name, access.log
-        self.problem, self.needs_login = "", False
+        self.problem, self.needs_login, self.starts = "", False, 0
         self._logins = LoginStore(access.environ, self.config.login_owner)
         self.lists = KnownLists(lists, access)
         self._on_up, self._connect = on_up, connect
@@ -243,6 +243,7 @@ class Server:
 
     async def _run_once(self) -> anyio.Event:
         """Run until idleness stops the server. The event is set when it must start again. Raises if it ends in any other way."""
+        self.starts += 1
         with anyio.CancelScope(deadline=anyio.current_time() + _START_SECONDS) as starting:
             async with self._connect(self._access) as connection:
                 await self.lists.note_handshake(connection.handshake)
