@@ -42,8 +42,9 @@ async def main():
         writer = shelf.create(handles.new())  # complete, but the process dies before it is recorded
         writer.append(b"y" * 50_000)
         writer.commit()
-        while len(list(shelf.directory.path.glob("*.part"))) < 3:
-            await anyio.sleep(0.01)
+        with anyio.fail_after(60):
+            while len(list(shelf.directory.path.glob("*.part"))) < 3:
+                await anyio.sleep(0.01)
         stop.set()
         print(json.dumps([[each.handle, each.sha256] for each in kept]), flush=True)
         await anyio.sleep_forever()

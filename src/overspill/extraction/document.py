@@ -82,7 +82,7 @@ Engine: TypeAlias = "Callable[[Document, str, int], Selection]"
 
 
 class Question(Struct, frozen=True):
-    """What is asked about a document, within which limits, and the engine that may answer."""
+    """A question about a document, its limits, and the engine that may answer it."""
 
     document: Document
     query: str

@@ -141,7 +141,7 @@ class Hub:
                 await self._answer_query(link, frame[1])
             elif frame is not None and frame[0] == frames.HELLO:
                 await self._let_in(link, pid, frame[1], has_same_rights=rights == self._rights)
-        except (OSError, ValueError) as problem:  # the front is gone, or sends what is no frame
+        except (OSError, ValueError) as problem:  # the front is gone, or sent something that is not a frame
             if isinstance(problem, OSError) and problem.errno in _USED_UP:
                 os.write(2, f"overspill: a front could not be let in: {problem.strerror}\n".encode())
         except Exception as problem:  # one front's failure must not affect another

@@ -47,7 +47,7 @@ class Page(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     """Our lines below the stored text."""
     drafts: Sequence[ReplyDraft] = ()
-    """Given in place of a text: the first that fits is shown."""
+    """Alternatives to the text. The first one that fits is shown."""
 
 
 def failure_page(error: Exception, text: str, id: str = "") -> Page:

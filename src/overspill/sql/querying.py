@@ -105,7 +105,7 @@ def _compare(connection: Any, databases: Iterable[SqlDatabase]) -> None:
 
 
 def describe(connection: Any, table: str) -> tuple[SqlColumn, ...]:
-    """The columns of a table. DuckDB's list of all columns takes longer, because it includes those of its own views."""
+    """The columns of a table. DuckDB's list of all columns is slower, because it also reads its own views."""
     return tuple(SqlColumn(column, kind) for column, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall())
 
 

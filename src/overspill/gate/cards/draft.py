@@ -77,7 +77,7 @@ def draft_cards(read: Read, size: Size, id: str, offered: Collection[str], room:
         card = make_card(read, size)
     except OverspillError:
         raise
-    except Exception as error:  # hostile text may fail in a way nobody thought of, and its output must keep its name
+    except Exception as error:  # hostile text can fail in ways that nobody foresaw, and its output needs a name
         logger.error("An output has no card, because making it failed (%s). It can be read all the same.", type(error).__name__)
         return []
     drafts: list[DraftedCard] = []

@@ -38,7 +38,6 @@ def recognise(data: Text, start: int = 0, end: int | None = None, *, most_lines:
 
 
 def find_kind(text: Text, name: str = "") -> Kind:
-    """The kind that says how to read the tables in a text: a log has events, other text read line by line has none. `name` is
-    the name of the kind, if known."""
+    """The kind of a text, which decides how its tables are read: only logs have events. `name` is that of the kind, if known."""
     kind = _NAMED[name] if name else recognise(text)
     return _TEXT if not name and kind is LINES and not kind.recognise(Sample(text, 0, len(text))) else kind

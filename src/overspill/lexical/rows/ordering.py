@@ -99,8 +99,10 @@ def _order_without_column(index: Index, tables: list[Table], asked: _OrderQuesti
     """The order for questions that name no column: by the sizes of a listing, by date, or by place."""
     if asked.most >= 0 and (rows := _list_by_size(index, high=asked.high)):
         return rows
-    if asked.place < 0 or not tables:
-        return _list_by_age(index, asked.many, newest=asked.last) if asked.place >= 0 else []
+    if asked.place < 0:
+        return []
+    if not tables:
+        return _list_by_age(index, asked.many, newest=asked.last)
     rows = _order_by_date(index, tables[0], asked)
     for table in tables:
         edge = range(table.last - 1, table.first - 1, -1) if asked.last else range(table.first, table.last)
